@@ -213,3 +213,90 @@ fn a_name_that_is_absent_and_then_there_is_a_conflict() {
         db.close().expect("closed");
     }
 }
+
+/// Other names of a table, a column and an index leave the rows where they are, and hold after a restart.
+#[test]
+fn names_change_and_rows_stay() {
+    for control in CONTROLS {
+        for protocol in [Protocol::Poplar, Protocol::Serial, Protocol::Gsn, Protocol::Taurus, Protocol::Silo] {
+            let config = config(&format!("renamed-{control}-{protocol}"));
+            let home = config.dirs[0].clone();
+            let db = Database::open(config.concurrency_control(control).protocol(protocol)).expect("a new database");
+            rename_beside_others(&db);
+            db.close().expect("closed");
+            drop(db);
+            let db = Database::open(reopened(&home)).expect("it opens again");
+            assert_renamed(&db);
+            db.close().expect("closed");
+        }
+    }
+}
+
+fn rename_beside_others(db: &Database) {
+    let schema = Schema::builder("one").column("id", Type::Int64).column("n", Type::Int64).primary_key(["id"]);
+    let one = db.create_table(schema.index("by_n", ["n"]).build().expect("a schema")).expect("a table");
+    let two = db.create_table(self::schema("two")).expect("another");
+    db.run(|tx| {
+        tx.insert(&two, &[Value::Int(7)])?;
+        tx.insert(&one, &[Value::Int(1), Value::Int(10)])
+    })
+    .expect("rows");
+    let snapshot = db.snapshot().expect("a snapshot");
+    let mut session = db.session().expect("a session");
+    let tx = session.begin();
+    tx.insert(&one, &[Value::Int(2), Value::Int(20)]).expect("a row");
+    let (one, _) = db.run(|tx| tx.rename_column(&one, "n", "m")).expect("another name");
+    assert!(tx.commit().expect_err("the definition has changed").is_conflict());
+    // All at once: both tables change their names, and what was made in between is gone.
+    db.run(|tx| {
+        let moved = tx.rename_table(&one, "three")?;
+        assert_eq!(tx.table("one").map(|_| ()).expect_err("it has another name").sqlstate(), "42P01");
+        assert_eq!(tx.rename_table(&moved, "three").map(|_| ()).expect_err("it has that name").sqlstate(), "42P07");
+        assert_eq!(tx.rename_table(&moved, "two").map(|_| ()).expect_err("there is one").sqlstate(), "42P07");
+        let before = tx.savepoint();
+        tx.drop_table(&tx.rename_table(&moved, "four")?)?;
+        tx.rollback_to(before)?;
+        tx.rename_table(&two, "one")?;
+        let moved = tx.rename_table(&moved, "two")?;
+        let moved = tx.rename_column(&moved, "m", "number")?;
+        let moved = tx.rename_index(&moved, "by_n", "by_number")?;
+        let found = tx.scan_index(&moved, "by_number", KeyRange::all())?.count();
+        assert_eq!(found, 1, "the index is that of the rows");
+        tx.insert(&moved, &[Value::Int(3), Value::Int(30)])
+    })
+    .expect("other names");
+    let mut reader = db.session().expect("a session");
+    let then = reader.begin_at(&snapshot).expect("its own snapshot");
+    assert_eq!(then.scan(&then.table("one").expect("as it was"), KeyRange::all()).expect("a scan").count(), 1);
+    assert_eq!(then.table("three").map(|_| ()).expect_err("not yet").sqlstate(), "42P01");
+    drop(then);
+    drop(snapshot);
+    // One that gets another name and goes is gone; its first name is free.
+    let gone = db.create_table(self::schema("gone")).expect("a table");
+    db.run(|tx| tx.drop_table(&tx.rename_table(&gone, "going")?)).expect("it goes");
+    db.create_table(self::schema("gone")).expect("the name is free");
+    let error = db.run(|tx| tx.rename_table(&tx.table("gone")?, "osier_gone")).map(|_| ()).expect_err("reserved");
+    assert_eq!(error.sqlstate(), "42939", "{error}");
+    assert_renamed(db);
+}
+
+fn assert_renamed(db: &Database) {
+    let two = db.table("two").expect("it was the first table");
+    assert_eq!(count(db, &two), 2);
+    let (found, _) = db
+        .run(|tx| -> Result<_, Error> {
+            let number = [Value::Int(30)];
+            let range = KeyRange::all().from_included(&number).to_included(&number);
+            let id = two.column("id")?;
+            let ids = tx.scan_index(&two, "by_number", range)?.map(|row| row.map(|row| row.int(id)));
+            ids.collect::<Result<Vec<i64>, Error>>()
+        })
+        .expect("by the index");
+    assert_eq!(found, [3]);
+    assert_eq!(two.schema().columns()[1].name(), "number");
+    assert_eq!(count(db, &db.table("one").expect("it was the second one")), 1);
+    assert_eq!(count(db, &db.table("gone").expect("a new one")), 0);
+    for name in ["three", "four", "going"] {
+        assert_eq!(db.table(name).map(|_| ()).expect_err("nothing is called so").sqlstate(), "42P01");
+    }
+}

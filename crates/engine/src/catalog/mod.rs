@@ -203,18 +203,24 @@ impl Catalog {
     }
 
     /// A table, or a change of one, has committed; `kept_in`: see [`Store::discard`].
-    pub(crate) fn publish_table(&self, table: Table, kept_in: Option<Epoch>) {
-        self.keep(self.open_tables.publish(table), kept_in);
+    pub(crate) fn publish_table(&self, table: Table, is_renamed: bool, kept_in: Option<Epoch>) {
+        match is_renamed {
+            true => self.keep(self.open_tables.publish_renamed(table), kept_in),
+            false => self.keep(self.open_tables.publish(table), kept_in),
+        }
     }
 
     /// A table has been dropped; `kept_in`: see [`Store::discard`].
-    pub(crate) fn withdraw_table(&self, table: &Table, kept_in: Option<Epoch>) {
-        self.keep(self.open_tables.withdraw(table), kept_in);
+    pub(crate) fn withdraw_table(&self, table: &Table, is_renamed: bool, kept_in: Option<Epoch>) {
+        match is_renamed {
+            true => self.keep(self.open_tables.withdraw_renamed(table), kept_in),
+            false => self.keep(self.open_tables.withdraw(table), kept_in),
+        }
     }
 
-    fn keep(&self, past: Option<Table>, kept_in: Option<Epoch>) {
-        if let (Some(table), Some(epoch)) = (past, kept_in) {
-            lock(&self.past_tables).push((epoch, table));
+    fn keep(&self, past: impl IntoIterator<Item = Table>, kept_in: Option<Epoch>) {
+        if let Some(epoch) = kept_in {
+            lock(&self.past_tables).extend(past.into_iter().map(|table| (epoch, table)));
         }
     }
 

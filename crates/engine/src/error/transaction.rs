@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::ids::Epoch;
+use crate::table::Datum;
 use crate::units::bytes;
 
 /// Why a snapshot was ended.
@@ -38,7 +39,7 @@ pub enum SnapshotEnd {
 
 /// Why an operation or a commit did not happen. Unless said otherwise the transaction can go on; its earlier operations
 /// stand.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError {
     /// Another transaction changed what this one read, before this one committed, or holds a lock that this one may not wait for.
@@ -79,8 +80,10 @@ pub enum TransactionError {
         table: String,
         /// "the primary key" or "unique index `name`".
         constraint: String,
-        /// The key's values.
+        /// The key's columns and values, as a text.
         key: String,
+        /// The key's values.
+        values: Vec<Datum>,
     },
     /// A write in a transaction that was begun read-only.
     #[error("table `{table}` cannot be written by a read-only transaction; begin one without read_only")]

@@ -189,6 +189,42 @@ impl Schema {
         Ok(schema)
     }
 
+    /// Returns the schema of a table with another name.
+    ///
+    /// # Errors
+    /// [`SchemaError::InvalidName`] or [`SchemaError::NameTooLong`].
+    pub fn with_name(&self, name: impl Into<String>) -> Result<Schema, SchemaError> {
+        let schema = Schema { name: name.into(), ..self.clone() };
+        schema.check()?;
+        Ok(schema)
+    }
+
+    /// Returns the schema with another name of a column.
+    ///
+    /// # Errors
+    /// [`SchemaError::UnknownColumn`]; as [`Schema::with_name`], and [`SchemaError::DuplicateColumn`].
+    pub fn with_column_name(&self, column: &str, name: impl Into<String>) -> Result<Schema, SchemaError> {
+        let at = self.column_id(column)?;
+        let mut schema = self.clone();
+        schema.columns[usize::from(at.0)].name = name.into();
+        schema.check()?;
+        Ok(schema)
+    }
+
+    /// Returns the schema with another name of an index, which keeps its id.
+    ///
+    /// # Errors
+    /// [`SchemaError::UnknownIndex`]; as [`Schema::with_name`], and [`SchemaError::DuplicateIndex`].
+    pub fn with_index_name(&self, index: &str, name: impl Into<String>) -> Result<Schema, SchemaError> {
+        let id = self.index(index)?.id;
+        let (mut schema, mut name) = (self.clone(), Some(name.into()));
+        for index in schema.indexes.iter_mut().filter(|index| index.id == id) {
+            index.name = name.take().unwrap_or_default();
+        }
+        schema.check()?;
+        Ok(schema)
+    }
+
     /// Whether the column takes the value; `column` is one of this schema's.
     #[inline]
     pub(super) fn check_value(&self, column: ColumnId, value: Value<'_>) -> Result<(), SchemaError> {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use osier_memory::{Ahead, EXPECTED_AT_ONCE, Held, LockWord, Lookup, Record, Stamp, Version, VersionBox};
 
+use super::definition::duplicate_key;
 use super::{TouchedTable, Transaction, TransactionState, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Found, Intent, with_scheme};
@@ -257,9 +258,7 @@ impl<'s> Transaction<'s> {
         let ((record, content), is_placeholder) =
             self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes(), Intent::to_write(table))?;
         if content.is_some() {
-            let key = table.keys.describe(key.as_bytes());
-            let (table, constraint) = (table.name().to_owned(), "the primary key".to_owned());
-            return Err(TransactionError::DuplicateKey { table, constraint, key }.into());
+            return Err(duplicate_key(table, "the primary key".to_owned(), &table.keys, key.as_bytes()).into());
         }
         let write = Write { is_placeholder, ..Write::new(record, tree_ref, Some(version)) };
         self.write(state, table, write, None)

@@ -23,14 +23,16 @@ use crate::concurrency::{ConcurrencyControl, Intent, with_scheme};
 use crate::error::{Error, TransactionError};
 use crate::ids::{ProcedureId, TableId};
 use crate::table::handle::OpenIndex;
-use crate::table::{KeyRange, Schema, Table, Value};
+use crate::table::{Datum, KeyCodec, KeyRange, Schema, Table, Value};
 use crate::transaction::shared::Shared;
 
 /// One change of the definitions, by a transaction in progress.
 pub(super) enum Definition {
     /// A new table.
     Create(Table),
-    /// The present handle of a table whose indexes changed.
+    /// The handle of a table before it got another name. What it is afterwards comes behind.
+    Rename(Table),
+    /// The present handle of a table of which anything else than its rows changed.
     Alter(Table),
     /// A table that is gone.
     Drop(Table),
@@ -55,14 +57,20 @@ enum Subject {
 impl Definition {
     pub(super) fn table(&self) -> Option<&Table> {
         match self {
-            Definition::Create(table) | Definition::Alter(table) | Definition::Drop(table) => Some(table),
+            Definition::Create(table)
+            | Definition::Rename(table)
+            | Definition::Alter(table)
+            | Definition::Drop(table) => Some(table),
             _ => None,
         }
     }
 
     fn subject(&self) -> Subject {
         match self {
-            Definition::Create(table) | Definition::Alter(table) | Definition::Drop(table) => Subject::Table(table.id),
+            Definition::Create(table)
+            | Definition::Rename(table)
+            | Definition::Alter(table)
+            | Definition::Drop(table) => Subject::Table(table.id),
             Definition::Sequence(own) => Subject::Sequence(own.sequence.id()),
             Definition::DropSequence(sequence) => Subject::Sequence(sequence.id()),
             Definition::Procedure(procedure) | Definition::DropProcedure(procedure) => {
@@ -110,9 +118,30 @@ impl Transaction<'_> {
     /// [`TransactionError::TableExists`]; [`TransactionError::ReservedName`] for a name that begins as those of system tables.
     pub fn create_table(&self, schema: Schema) -> Result<Table, Error> {
         refuse_reserved(schema.name())?;
-        let (shared, catalog) = (self.shared, self.shared.catalog.tables());
+        let shared = self.shared;
         let id = shared.catalog.next_table_id();
         assert!(id >= TableId::FIRST_USER, "{id:?} is one of the catalog's");
+        self.insert_table_row(id, &schema)?;
+        let table = Table::new(id, schema, shared.store.tree(id), |_| shared.store.new_tree(), None)?;
+        self.state().definitions.push(Definition::Create(table.clone()));
+        Ok(table)
+    }
+
+    /// Removes a table and its rows.
+    pub fn drop_table(&self, table: &Table) -> Result<(), Error> {
+        self.refuse_read_only(table)?;
+        self.touch(&mut self.state(), table)?;
+        self.refuse_catalog(table)?;
+        self.delete_table_row(table)?;
+        let state = &mut **self.state();
+        state.definitions.push(Definition::Drop(table.clone()));
+        state.forget_checks();
+        Ok(())
+    }
+
+    /// Adds the row of a table to the table of tables.
+    fn insert_table_row(&self, id: TableId, schema: &Schema) -> Result<(), Error> {
+        let catalog = self.shared.catalog.tables();
         let row = TableRow { id, definition: schema.encode() };
         self.write_catalog(catalog, |state, tree_ref| {
             let values = row.values(schema.name());
@@ -124,26 +153,16 @@ impl Transaction<'_> {
                 }
                 error => error,
             })
-        })?;
-        let table = Table::new(id, schema, shared.store.tree(id), |_| shared.store.new_tree(), None)?;
-        self.state().definitions.push(Definition::Create(table.clone()));
-        Ok(table)
+        })
     }
 
-    /// Removes a table and its rows.
-    pub fn drop_table(&self, table: &Table) -> Result<(), Error> {
-        self.refuse_read_only(table)?;
-        self.touch(&mut self.state(), table)?;
-        self.refuse_catalog(table)?;
+    /// Removes the row of a table from the table of tables.
+    fn delete_table_row(&self, table: &Table) -> Result<(), Error> {
         let catalog = self.shared.catalog.tables();
         self.write_catalog(catalog, |state, tree_ref| {
             let key = catalog.keys.of_key(&[Value::Text(table.name())])?;
             self.delete_encoded(state, catalog, tree_ref, &key).map(|_| ())
-        })?;
-        let state = &mut **self.state();
-        state.definitions.push(Definition::Drop(table.clone()));
-        state.forget_checks();
-        Ok(())
+        })
     }
 
     /// Adds a secondary index over `columns` and fills it. The handle given is out of date afterwards; use the one that
@@ -200,11 +219,59 @@ impl Transaction<'_> {
         Ok(altered)
     }
 
+    /// Gives a table another name. The handle given is out of date afterwards; use the one that is returned. Procedures that name
+    /// the table are not changed.
+    ///
+    /// # Errors
+    /// [`TransactionError::TableExists`]; [`TransactionError::ReservedName`] for a name that begins as those of system tables.
+    pub fn rename_table(&self, table: &Table, name: &str) -> Result<Table, Error> {
+        refuse_reserved(name)?;
+        self.refuse_read_only(table)?;
+        self.touch(&mut self.state(), table)?;
+        self.refuse_catalog(table)?;
+        let altered = self.alter(table, table.schema.with_name(name)?)?;
+        self.insert_table_row(altered.id, &altered.schema)?;
+        self.delete_table_row(table)?;
+        let state = &mut **self.state();
+        state.definitions.extend([Definition::Rename(table.clone()), Definition::Alter(altered.clone())]);
+        state.forget_checks();
+        Ok(altered)
+    }
+
+    /// Gives a column another name. The handle given is out of date afterwards; use the one that is returned. Procedures that name
+    /// the column are not changed.
+    ///
+    /// # Errors
+    /// [`SchemaError::UnknownColumn`](crate::SchemaError::UnknownColumn) and
+    /// [`DuplicateColumn`](crate::SchemaError::DuplicateColumn).
+    pub fn rename_column(&self, table: &Table, column: &str, name: &str) -> Result<Table, Error> {
+        self.refuse_read_only(table)?;
+        self.touch(&mut self.state(), table)?;
+        self.refuse_catalog(table)?;
+        let altered = self.alter(table, table.schema.with_column_name(column, name)?)?;
+        self.define_alter(&altered)?;
+        Ok(altered)
+    }
+
+    /// Gives a secondary index another name. The handle given is out of date afterwards; use the one that is returned.
+    ///
+    /// # Errors
+    /// [`SchemaError::UnknownIndex`](crate::SchemaError::UnknownIndex) and
+    /// [`DuplicateIndex`](crate::SchemaError::DuplicateIndex).
+    pub fn rename_index(&self, table: &Table, index: &str, name: &str) -> Result<Table, Error> {
+        self.refuse_read_only(table)?;
+        self.touch(&mut self.state(), table)?;
+        self.refuse_catalog(table)?;
+        let altered = self.alter(table, table.schema.with_index_name(index, name)?)?;
+        self.define_alter(&altered)?;
+        Ok(altered)
+    }
+
     /// A handle with another schema that keeps the trees of the indexes that both have.
     pub(super) fn alter(&self, table: &Table, schema: Schema) -> Result<Table, Error> {
-        let kept = |id| table.indexes.iter().find(|index| index.id == id && schema.index(&index.name).is_ok());
+        let kept = |id| table.indexes.iter().find(|index| index.id == id);
         let tree = |id| kept(id).map_or_else(|| self.shared.store.new_tree(), |index| index.tree.clone());
-        Ok(Table::new(table.id, schema.clone(), table.primary.clone(), tree, None)?)
+        Ok(Table::new(table.id, schema, table.primary.clone(), tree, None)?)
     }
 
     fn define_alter(&self, altered: &Table) -> Result<(), Error> {
@@ -363,6 +430,8 @@ impl TransactionState {
         // No earlier than the transaction's. A snapshot that is opened from now on sees what it has done.
         let epoch = pin.current_epoch();
         let kept_in = shared.snapshots.is_open(pin).then_some(epoch);
+        let is_rename = |definition: &&Definition| matches!(definition, Definition::Rename(_));
+        let renamed: Vec<Subject> = self.definitions.iter().filter(is_rename).map(Definition::subject).collect();
         let mut settled = Vec::new();
         for definition in self.definitions.drain(..).rev() {
             let subject = definition.subject();
@@ -373,12 +442,13 @@ impl TransactionState {
             match definition {
                 Definition::Create(table) | Definition::Alter(table) => {
                     table.committed(stamp);
-                    shared.catalog.publish_table(table, kept_in);
+                    shared.catalog.publish_table(table, renamed.contains(&subject), kept_in);
                 }
                 Definition::Drop(table) => {
-                    shared.catalog.withdraw_table(&table, kept_in);
+                    shared.catalog.withdraw_table(&table, renamed.contains(&subject), kept_in);
                     shared.store.discard(table.id, kept_in);
                 }
+                Definition::Rename(_) => unreachable!("what the table is then comes behind"),
                 Definition::Sequence(own) => own.publish(&shared.catalog, stamp),
                 Definition::DropSequence(sequence) => drop(shared.catalog.open_sequences.withdraw(&sequence)),
                 Definition::Procedure(procedure) => {
@@ -417,6 +487,12 @@ pub(crate) fn index_entry(primary_key: &[u8], key: &[u8]) -> RecordBox {
 
 /// Two rows have the same key in a unique index.
 pub(crate) fn duplicate_entry(table: &Table, index: &OpenIndex, key: &[u8]) -> TransactionError {
-    let (table, key) = (table.name().to_owned(), index.codec.describe(key));
-    TransactionError::DuplicateKey { table, constraint: format!("unique index `{}`", index.name), key }
+    duplicate_key(table, format!("unique index `{}`", index.name), &index.codec, key)
+}
+
+/// Two rows have the same key.
+pub(super) fn duplicate_key(table: &Table, constraint: String, codec: &KeyCodec, key: &[u8]) -> TransactionError {
+    let values = codec.decode(key).map(|values| values.iter().map(Datum::from).collect());
+    let (table, key) = (table.name().to_owned(), codec.describe(key));
+    TransactionError::DuplicateKey { table, constraint, key, values: values.unwrap_or_default() }
 }

@@ -7,10 +7,11 @@
 
 use osier_memory::Lookup;
 
+use super::definition::duplicate_entry;
 use super::{Transaction, TransactionState, faults};
 use crate::concurrency::Intent;
 use crate::concurrency::write_set::{TreeRef, Write};
-use crate::error::{Error, TransactionError};
+use crate::error::Error;
 use crate::table::handle::OpenIndex;
 use crate::table::{KeyCodec, Row, Table};
 
@@ -74,9 +75,7 @@ impl Transaction<'_> {
         };
         let ((record, entry), is_placeholder) = observed;
         if entry.is_some() {
-            let (table, key) = (table.name().to_owned(), index.codec.describe(key));
-            let constraint = format!("unique index `{}`", index.name);
-            return Err(TransactionError::DuplicateKey { table, constraint, key }.into());
+            return Err(duplicate_entry(table, index, key).into());
         }
         let mut version = self.pin().new_version(primary_key.len());
         version.bytes_mut().copy_from_slice(primary_key);

@@ -4,7 +4,7 @@
 //! row where another one of its rows is yet to leave: so it goes through its writes twice, and adds index entries at last.
 //!
 //! 1. [`define`](ValuesReplay::define): rows of the catalog. Tables are created and dropped; of one whose indexes changed those
-//!    that stay are kept.
+//!    that stay are kept. A table whose row is gone under one name and there under another one has been renamed.
 //! 2. [`write`](ValuesReplay::write): all other rows, with the entries that go.
 //! 3. [`end`](ValuesReplay::end): the entries that come, and new indexes from all rows.
 //!
@@ -64,13 +64,15 @@ pub(crate) struct ValuesReplay<'t, 's> {
     rows: Vec<(usize, TreeRef, Held<Record>)>,
     /// Tables with the indexes that they keep, and as they will be.
     altered: Vec<(Table, Schema)>,
+    /// Tables that have lost their names, and have none so far.
+    nameless: Vec<Table>,
 }
 
 impl<'t, 's> ValuesReplay<'t, 's> {
     /// Begins.
     pub(crate) fn new(transaction: &'t Transaction<'s>) -> ValuesReplay<'t, 's> {
-        let (tables, rows, altered) = Default::default();
-        ValuesReplay { transaction, tables, rows, altered }
+        let (tables, rows, altered, nameless) = Default::default();
+        ValuesReplay { transaction, tables, rows, altered, nameless }
     }
 
     /// Makes a write of the catalog, and with it the change of the definitions; others are left.
@@ -89,25 +91,45 @@ impl<'t, 's> ValuesReplay<'t, 's> {
         let new = state.writes.find(record).and_then(|write| write.pending.as_ref()).map(VersionBox::bytes);
         let defined = |row: &[u8]| TableRow::of(&catalog, row);
         let (old, new) = (old.as_deref().map(defined).transpose()?, new.map(defined).transpose()?);
-        let before = old.and_then(|row| tx.shared.catalog.table(row.id));
-        match (before, new) {
-            (before, Some(row)) => {
-                let schema = Schema::decode(&row.definition).map_err(Error::from)?;
-                match before {
-                    Some(before) if before.id == row.id => self.alter(state, &before, schema)?,
-                    before => {
-                        state.definitions.extend(before.map(Definition::Drop));
-                        let (id, store) = (row.id, &tx.shared.store);
-                        tx.shared.catalog.take_id(id);
-                        let table = Table::new(id, schema, store.tree(id), |_| store.new_tree(), None)?;
-                        state.definitions.push(Definition::Create(table));
+        let is_kept = old.as_ref().map(|old| old.id) == new.as_ref().map(|new| new.id);
+        if let Some(before) = old.filter(|_| !is_kept).and_then(|row| tx.shared.catalog.table(row.id)) {
+            self.leave(state, before);
+        }
+        if let Some(row) = new {
+            let schema = Schema::decode(&row.definition).map_err(Error::from)?;
+            match tx.shared.catalog.table(row.id) {
+                Some(before) => {
+                    if !is_kept {
+                        self.nameless.retain(|table| table.id != before.id);
+                        state.definitions.push(Definition::Rename(before.clone()));
                     }
+                    self.alter(state, &before, schema)?;
+                }
+                None => {
+                    let (id, store) = (row.id, &tx.shared.store);
+                    tx.shared.catalog.take_id(id);
+                    let table = Table::new(id, schema, store.tree(id), |_| store.new_tree(), None)?;
+                    state.definitions.push(Definition::Create(table));
                 }
             }
-            (before, None) => state.definitions.extend(before.map(Definition::Drop)),
         }
         state.forget_checks();
         Ok(())
+    }
+
+    /// A table has not the name any more that it had. Its new one may have come before.
+    fn leave(&mut self, state: &TransactionState, before: Table) {
+        let is_own = |own: &Definition| own.table().is_some_and(|own| own.id == before.id);
+        if !state.definitions.iter().any(is_own) {
+            self.nameless.push(before);
+        }
+    }
+
+    /// A step has been taken for all writes: tables that have no name now are gone.
+    pub(crate) fn settle(&mut self) {
+        let state = &mut **self.transaction.state();
+        state.definitions.extend(self.nameless.drain(..).map(Definition::Drop));
+        state.forget_checks();
     }
 
     /// Makes a write of the current version of a procedure.

@@ -32,6 +32,7 @@ pub enum What {
     BlindDeletes,
     TablesCreated,
     TablesDropped,
+    TablesRenamed,
     IndexesCreated,
     IndexesDropped,
     SequencesCreated,
@@ -79,7 +80,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 61] = [
+const ALL: [What; 62] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -97,6 +98,7 @@ const ALL: [What; 61] = [
     What::BlindDeletes,
     What::TablesCreated,
     What::TablesDropped,
+    What::TablesRenamed,
     What::IndexesCreated,
     What::IndexesDropped,
     What::SequencesCreated,
@@ -216,6 +218,7 @@ impl Coverage {
             Operation::Append(..) => What::Appends,
             Operation::CreateTable(_) => What::TablesCreated,
             Operation::DropTable(_) => What::TablesDropped,
+            Operation::RenameTable(..) => What::TablesRenamed,
             Operation::CreateIndex(..) => What::IndexesCreated,
             Operation::DropIndex(..) => What::IndexesDropped,
             Operation::Delete(..) => What::Deletes,

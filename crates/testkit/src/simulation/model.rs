@@ -165,6 +165,12 @@ impl Execution<'_> {
             }
             Operation::ScanTeams(_, range) => table.by_index(IndexName::Teams, range, |row| row.team),
             Operation::DropTable(_) => self.define(name, None),
+            Operation::RenameTable(_, new) if self.model.tables.contains_key(new) => Outcome::Duplicate,
+            Operation::RenameTable(_, new) => {
+                let table = table.clone();
+                self.define(name, None);
+                self.define(*new, Some(table))
+            }
             Operation::CreateIndex(_, index) if table.indexes.contains(index) => Outcome::Duplicate,
             Operation::CreateIndex(_, index) => {
                 let mut altered = table.clone();

@@ -135,6 +135,8 @@ pub enum Operation {
     CreateTable(TableName),
     /// Removes a table with its rows.
     DropTable(TableName),
+    /// Gives a table the name of another slot.
+    RenameTable(TableName, TableName),
     /// Adds an index and fills it.
     CreateIndex(TableName, IndexName),
     /// Removes an index.
@@ -199,6 +201,7 @@ impl Operation {
             | Operation::DeleteBlind(table, _)
             | Operation::CreateTable(table)
             | Operation::DropTable(table)
+            | Operation::RenameTable(table, _)
             | Operation::CreateIndex(table, _)
             | Operation::DropIndex(table, _) => Some(*table),
             Operation::GetByCode(_) => Some(TableName::Indexed),

@@ -445,10 +445,11 @@ impl Plan {
 
     fn definition(&self, rng: &mut Rng, table: TableName) -> Operation {
         let index = if rng.bool() { IndexName::Codes } else { IndexName::Teams };
-        match rng.u8(0..8) {
+        match rng.u8(0..10) {
             0..3 => Operation::CreateTable(table),
             3 => Operation::DropTable(table),
-            4..7 => Operation::CreateIndex(table, index),
+            4..6 => Operation::RenameTable(table, TableName::Extra(rng.u8(0..EXTRAS))),
+            6..9 => Operation::CreateIndex(table, index),
             _ => Operation::DropIndex(table, index),
         }
     }

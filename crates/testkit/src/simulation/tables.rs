@@ -244,6 +244,7 @@ impl Tables {
         match operation {
             Operation::CreateTable(_)
             | Operation::DropTable(_)
+            | Operation::RenameTable(..)
             | Operation::CreateIndex(..)
             | Operation::DropIndex(..) => self.define(transaction, operation).map(|()| Outcome::Done),
             operation if operation.is_read() => self.read(transaction, operation),
@@ -260,6 +261,11 @@ impl Tables {
             }
             (Operation::DropTable(_), _) => {
                 transaction.drop_table(&self.table(transaction, name)?)?;
+                None
+            }
+            (Operation::RenameTable(_, new @ TableName::Extra(slot)), _) => {
+                let table = transaction.rename_table(&self.table(transaction, name)?, &extra_name(*slot))?;
+                self.extra.borrow_mut().insert(*new, table);
                 None
             }
             (Operation::CreateIndex(_, index), _) => {

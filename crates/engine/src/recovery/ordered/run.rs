@@ -173,6 +173,7 @@ fn put_values(
             }
         })?;
         made?;
+        replay.settle();
     }
     replay.end().map_err(refused)
 }
