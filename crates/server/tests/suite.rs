@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     "queries",
     "expressions",
     "functions",
@@ -26,6 +26,7 @@ const FILES: [&str; 14] = [
     "rows",
     "characters",
     "forms",
+    "names",
 ];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.

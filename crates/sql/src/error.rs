@@ -402,7 +402,7 @@ impl std::error::Error for SqlError {}
 impl From<Error> for SqlError {
     #[cold]
     fn from(error: Error) -> SqlError {
-        if let Error::Transaction(TransactionError::DuplicateKey { table, constraint, key }) = &error {
+        if let Error::Transaction(TransactionError::DuplicateKey { table, constraint, key, .. }) = &error {
             return duplicate(table, constraint, key);
         }
         if let Error::Procedure(ProcedureError::Aborted { procedure, place, sqlstate, message }) = &error {

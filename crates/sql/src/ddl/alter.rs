@@ -1,41 +1,35 @@
 //! `ALTER TABLE`.
 //!
-//! What changes only what the notes say is done there. What changes rows, keys or names makes a new table and copies the rows,
-//! within the transaction: as many rows as a transaction can write.
+//! Names, notes and indexes change where the table lies. What changes rows or the primary key makes a new table and copies the
+//! rows, within the transaction: as many rows as a transaction can write.
 
-use osier::Value;
 use osier::table::KeyRange;
-use smallvec::SmallVec;
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, ObjectName, RenameTableNameKind,
 };
 
 use super::blueprint::{Blueprint, ColumnPlan};
+use super::reach::violated_by_some_row;
 use super::{Defined, Definer};
 use crate::bind::Binder;
 use crate::bind::scope::Level;
 use crate::catalog::name::Name;
 use crate::catalog::notes::CheckNote;
-use crate::catalog::relation::{Column, Relation};
+use crate::catalog::relation::Relation;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Cast, Expr};
 use crate::parse;
 use crate::parse::objects::{Change, Kind};
-use crate::plan::{Plan, Query};
+use crate::plan::Query;
 use crate::types::Declared;
-use crate::value::storage::{self, Stored};
 use crate::value::{self, Conversion};
 
 /// How the rows of the new table come from those of the old one.
 #[derive(Default)]
 pub(super) struct Rewrite {
-    /// Whether rows, keys or names change.
-    pub(super) is_needed: bool,
     /// The value of each column that is there again under the same name, where it is not the old one.
     values: Vec<(String, Expr)>,
-    /// Old names of columns that have new ones.
-    renamed: Vec<(String, String)>,
     /// Foreign keys that the rows must keep then: the tables that have them, and their names.
     pub(super) validate: Vec<(String, String)>,
     /// What the client is told of what goes with what is dropped.
@@ -61,15 +55,7 @@ impl Definer<'_, '_> {
                 defined.notices.push(notice);
                 continue;
             }
-            let table = match rewrite.is_needed {
-                true => self.rewrite(&relation, &mut blueprint, &rewrite)?,
-                false => {
-                    self.read_literals(&mut blueprint)?;
-                    let notes = blueprint.schema()?.notes().to_owned();
-                    self.transaction.annotate_table(&relation.table, notes)?
-                }
-            };
-            self.check_expressions(&table)?;
+            let table = self.reach(&relation, &mut blueprint, &rewrite.values)?;
             relation = Relation::of(&table)?;
             rewrite.validate.iter().try_for_each(|(table, key)| self.validate_key(table, key))?;
             defined.notices.extend(rewrite.notices);
@@ -101,28 +87,34 @@ impl Definer<'_, '_> {
         let mut blueprint = Blueprint::of(relation);
         self.claim_indexes(&blueprint)?;
         if new.schema != relation.name.schema {
-            for index in &blueprint.indexes {
-                self.need_free(&Name::new(&new.schema, &index.name))?;
+            for name in blueprint.index_names() {
+                self.need_free(&Name::new(&new.schema, name))?;
             }
-            for column in &mut blueprint.columns {
-                let Some(old) = column.sequence.clone() else { continue };
-                let moved = Name::new(&new.schema, Name::of_engine(&old).name);
+            for at in 0..blueprint.columns.len() {
+                let Some(old) = &blueprint.columns[at].sequence else { continue };
+                let moved = Name::new(&new.schema, Name::of_engine(old).name);
                 self.need_free(&moved)?;
-                self.move_sequence(&old, &moved.engine(), Some(&relation.name))?;
-                let shown = |name: &Name| format!("nextval({})", name.literal());
-                if column.identity.is_none() {
-                    let before = shown(&Name::of_engine(&old));
-                    column.default = column.default.take().map(|text| text.replace(&before, &shown(&moved)));
-                }
-                column.sequence = Some(moved.engine());
+                self.move_own_sequence(&mut blueprint, at, &moved)?;
             }
         }
         self.relation_renamed(&relation.name, &new)?;
         self.settings.temporary().note(&new, blueprint.on_commit);
+        blueprint.unqualify_checks();
         let old = std::mem::replace(&mut blueprint.name, new).engine();
         self.rename_table_in_keys(&mut blueprint, &old)?;
-        let rewrite = Rewrite { is_needed: true, ..Rewrite::default() };
-        self.rewrite(relation, &mut blueprint, &rewrite).map(|_| ())
+        self.reach(relation, &mut blueprint, &[]).map(|_| ())
+    }
+
+    /// Gives the sequence of a column another name. Defaults of the table are those of the blueprint.
+    pub(super) fn move_own_sequence(&self, blueprint: &mut Blueprint, at: usize, new: &Name) -> Result<()> {
+        let Some(old) = blueprint.columns[at].sequence.replace(new.engine()) else { return Ok(()) };
+        self.move_sequence(&old, &new.engine(), Some(&blueprint.name))?;
+        let shown = |name: &Name| format!("nextval({})", name.literal());
+        let (before, after) = (shown(&Name::of_engine(&old)), shown(new));
+        for column in &mut blueprint.columns {
+            column.default = column.default.take().map(|text| text.replace(&before, &after));
+        }
+        Ok(())
     }
 
     /// Makes the change of one operation to the blueprint; returns a notice where there is nothing to change.
@@ -136,7 +128,6 @@ impl Definer<'_, '_> {
     ) -> Result<Option<SqlError>> {
         match operation {
             AlterTableOperation::AddColumn { column_def, if_not_exists, .. } => {
-                rewrite.is_needed = true;
                 let notice = self.add_column(blueprint, column_def, *if_not_exists)?;
                 let own = blueprint.name.engine();
                 let names = self.resolve_keys(blueprint)?.into_iter();
@@ -152,20 +143,16 @@ impl Definer<'_, '_> {
                         return Ok(notice);
                     }
                 }
-                rewrite.is_needed = true;
             }
             AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
                 let (old, new) = (parse::name(old_column_name), parse::name(new_column_name));
                 rename_column(blueprint, &old, &new)?;
                 self.rename_column_in_keys(blueprint, &old, &new)?;
                 self.column_renamed(&relation.name, &old, &new)?;
-                rewrite.renamed.push((old, new));
-                rewrite.is_needed = true;
             }
             AlterTableOperation::RenameTable { table_name } => {
                 let (RenameTableNameKind::To(name) | RenameTableNameKind::As(name)) = table_name;
                 self.rename_table(relation, blueprint, name)?;
-                rewrite.is_needed = true;
             }
             AlterTableOperation::AddConstraint { .. }
             | AlterTableOperation::DropConstraint { .. }
@@ -193,7 +180,7 @@ impl Definer<'_, '_> {
 
     /// Keeps others from looking for the indexes of a table while it gets another name: they look through tables by their names.
     fn claim_indexes(&self, blueprint: &Blueprint) -> Result<()> {
-        let mut names = blueprint.indexes.iter().map(|index| Name::new(&blueprint.name.schema, &index.name));
+        let mut names = blueprint.index_names().map(|name| Name::new(&blueprint.name.schema, name));
         names.try_for_each(|name| self.runner.claim(&name))
     }
 
@@ -207,6 +194,7 @@ impl Definer<'_, '_> {
         self.claim_indexes(blueprint)?;
         self.relation_renamed(&relation.name, &name)?;
         self.settings.temporary().note(&name, blueprint.on_commit);
+        blueprint.unqualify_checks();
         let old = std::mem::replace(&mut blueprint.name, name).engine();
         self.rename_table_in_keys(blueprint, &old)
     }
@@ -287,12 +275,8 @@ impl Definer<'_, '_> {
                 blueprint.column_mut(name)?.default = Some(text);
             }
             AlterColumnOperation::DropDefault => column.default = None,
-            AlterColumnOperation::SetNotNull => {
-                rewrite.is_needed = column.is_nullable;
-                column.is_nullable = false;
-            }
+            AlterColumnOperation::SetNotNull => column.is_nullable = false,
             AlterColumnOperation::DropNotNull => {
-                rewrite.is_needed = !column.is_nullable;
                 column.is_nullable = true;
                 let is_key = blueprint.key.as_ref().is_some_and(|(_, columns)| columns.iter().any(|key| key == name));
                 if is_key {
@@ -304,7 +288,6 @@ impl Definer<'_, '_> {
                 let to = parse::data_type(data_type)?;
                 let value = self.retype_column(relation, blueprint, name, to, using.as_ref())?;
                 rewrite.values.push((name.to_owned(), value));
-                rewrite.is_needed = true;
                 rewrite.validate.extend(self.keys_of_column(blueprint, name)?);
             }
             other @ AlterColumnOperation::AddGenerated { .. } => {
@@ -431,93 +414,6 @@ impl Definer<'_, '_> {
         let query = Query::none();
         self.runner.with_context(self.transaction, &query, &mut |context| expr.evaluate(row, context))
     }
-
-    /// Makes the new table, and copies the rows.
-    fn rewrite(&self, relation: &Relation, blueprint: &mut Blueprint, rewrite: &Rewrite) -> Result<osier::Table> {
-        let names = self.names();
-        let binder = Binder::new(&names, self.settings, &[]);
-        let old =
-            self.transaction.scan(&relation.table, KeyRange::all())?.collect::<std::result::Result<Vec<_>, _>>()?;
-        self.transaction.drop_table(&relation.table)?;
-        if blueprint.key.is_some()
-            && let Some(sequence) = blueprint.hidden_sequence.take()
-        {
-            self.drop_engine_sequence(&sequence)?;
-        }
-        let table = self.make(blueprint)?;
-        let new = Relation::of(&table)?;
-        let mut exprs = Vec::with_capacity(new.visible());
-        for (at, column) in new.columns[..new.visible()].iter().enumerate() {
-            let before = rewrite.renamed.iter().find(|(_, now)| *now == column.name);
-            let before = before.map_or(column.name.as_str(), |(before, _)| before);
-            let value = rewrite.values.iter().find(|(name, _)| *name == column.name);
-            exprs.push(match (value, relation.position(before)) {
-                (Some((_, value)), _) => value.clone(),
-                (None, Some(at)) => Expr::Column(at),
-                (None, None) => binder.default_of(&new, at)?,
-            });
-        }
-        // What is only copied is not read.
-        let column = |expr: &Expr| if let Expr::Column(at) = expr { Some(*at) } else { None };
-        let copied = exprs.iter().map(column).collect::<Option<Vec<_>>>().filter(|_| !new.has_hidden_key);
-        let generated = binder.generated(&new)?;
-        let checks = binder.checks(&new)?;
-        let query = binder.finish(Plan::Nothing);
-        self.runner.with_context(self.transaction, &query, &mut |context| {
-            for row in &old {
-                context.tick()?;
-                if let Some(copied) = &copied {
-                    let old: SmallVec<[Value<'_>; 16]> = row.values().collect();
-                    let values: SmallVec<[Value<'_>; 16]> = copied.iter().map(|at| old[*at]).collect();
-                    self.insert_stored(&new, &values)?;
-                    continue;
-                }
-                let row = crate::run::scan::loaded(row, relation)?;
-                let mut values = exprs.iter().map(|expr| expr.evaluate(&row, context)).collect::<Result<Vec<_>>>()?;
-                if let Some(sequence) = new.notes.columns.last().filter(|_| new.has_hidden_key) {
-                    let sequence = sequence.sequence.as_deref().unwrap_or_default();
-                    values.push(Datum::Int(context.hidden_key(sequence)?));
-                }
-                crate::run::write::generate(&generated, &mut values, context)?;
-                for (name, check) in &checks {
-                    if let Datum::Bool(false) = check.evaluate(&values, context)? {
-                        return Err(violated_by_some_row(&new, name));
-                    }
-                }
-                self.insert(&new, &values)?;
-            }
-            Ok(Datum::Null)
-        })?;
-        Ok(table)
-    }
-
-    fn insert(&self, relation: &Relation, values: &[Datum]) -> Result<()> {
-        let mut scratch = Vec::new();
-        let mut stored: SmallVec<[Stored<'_>; 16]> = SmallVec::new();
-        for (value, column) in values.iter().zip(&relation.columns) {
-            stored.push(storage::store(value, column.declared, &mut scratch)?);
-        }
-        let values: SmallVec<[Value<'_>; 16]> = stored.into_iter().map(|stored| stored.value(&scratch)).collect();
-        self.insert_stored(relation, &values)
-    }
-
-    fn insert_stored(&self, relation: &Relation, values: &[Value<'_>]) -> Result<()> {
-        let is_missing = |(column, value): &(&Column, &Value<'_>)| value.is_null() && !column.is_nullable;
-        if let Some((column, _)) = relation.columns.iter().zip(values).find(is_missing) {
-            let table = &relation.name.name;
-            let message = format!("column \"{}\" of relation \"{table}\" contains null values", column.name);
-            return Err(SqlError::new(SqlState::NotNullViolation, message));
-        }
-        self.transaction.insert(&relation.table, values)?;
-        Ok(())
-    }
-}
-
-/// The error of a check that rows break which are there.
-fn violated_by_some_row(relation: &Relation, check: &str) -> SqlError {
-    let table = &relation.name.name;
-    let message = format!("check constraint \"{check}\" of relation \"{table}\" is violated by some row");
-    SqlError::new(SqlState::CheckViolation, message).with_constraint(check)
 }
 
 /// Whether an expression names a column.
@@ -533,9 +429,9 @@ fn rename_column(blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> 
         return Err(SqlError::new(SqlState::DuplicateColumn, message));
     }
     blueprint.column_mut(old)?.name = new.to_owned();
-    if blueprint.checks.iter().any(|check| mentions(&check.expression, old)) {
-        let message = format!("renaming column \"{old}\", which a check constraint names");
-        return Err(SqlError::unsupported(message).with_hint("Drop the constraint, rename, and add it again."));
+    blueprint.unqualify_checks();
+    for check in &mut blueprint.checks {
+        check.expression = parse::columns::renamed(&check.expression, old, new);
     }
     for column in blueprint.columns.iter_mut().filter(|column| column.is_generated) {
         column.default = column.default.take().map(|text| parse::columns::renamed(&text, old, new));

@@ -11,6 +11,7 @@ use crate::catalog::notes::{
 };
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
+use crate::parse;
 use crate::types::{Declared, Type};
 use crate::value::storage;
 
@@ -158,7 +159,7 @@ impl Blueprint {
     }
 
     /// Makes columns the primary key.
-    pub(super) fn set_key(&mut self, name: Option<String>, columns: Vec<String>) -> Result<()> {
+    pub(super) fn set_key(&mut self, name: String, columns: Vec<String>) -> Result<()> {
         if self.key.is_some() {
             let message = format!("multiple primary keys for table \"{}\" are not allowed", self.name.name);
             return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
@@ -167,7 +168,6 @@ impl Blueprint {
         for column in &columns {
             self.column_mut(column)?.is_nullable = false;
         }
-        let name = name.unwrap_or_else(|| made_name(&self.name.name, None, "pkey"));
         self.key = Some((name, columns));
         Ok(())
     }
@@ -196,22 +196,22 @@ impl Blueprint {
         Ok(())
     }
 
-    /// A name that no index of the table has yet.
-    pub(super) fn index_name(&self, columns: &[String], suffix: &str) -> String {
-        let is_free = |name: &String| self.indexes.iter().all(|index| index.name != *name);
-        self.numbered(Some(&columns.join("_")), suffix, is_free)
+    /// The names of its indexes, that of the primary key among them.
+    pub(super) fn index_names(&self) -> impl Iterator<Item = &str> {
+        let key = self.key.iter().map(|(name, _)| name.as_str());
+        key.chain(self.indexes.iter().map(|index| index.name.as_str()))
     }
 
     /// A name that no check of the table has yet.
     pub(super) fn check_name(&self, column: Option<&str>) -> String {
-        self.numbered(column, "check", |name| self.checks.iter().all(|check| check.name != *name))
+        let is_free = |name: &String| self.checks.iter().all(|check| check.name != *name);
+        self.numbered(column, "check").find(is_free).unwrap_or_default()
     }
 
-    /// The first name that is free, of those with this label and numbers behind it.
-    fn numbered(&self, columns: Option<&str>, label: &str, is_free: impl Fn(&String) -> bool) -> String {
-        let numbered = (1..).map(|number| format!("{label}{number}"));
-        let mut names = std::iter::once(label.to_owned()).chain(numbered);
-        names.find_map(|label| Some(made_name(&self.name.name, columns, &label)).filter(&is_free)).unwrap_or_default()
+    /// The names with a label that may be given, with numbers behind it from the second one on.
+    pub(super) fn numbered(&self, columns: Option<&str>, label: &str) -> impl Iterator<Item = String> {
+        let labels = std::iter::once(label.to_owned()).chain((1..).map(move |number| format!("{label}{number}")));
+        labels.map(move |label| made_name(&self.name.name, columns, &label))
     }
 
     /// Refuses two constraints of one name.
@@ -238,6 +238,13 @@ impl Blueprint {
                 self.has_constraint(name) && !is_index_alone
             }
             _ => false,
+        }
+    }
+
+    /// Leaves the name of the table out of its checks.
+    pub(super) fn unqualify_checks(&mut self) {
+        for check in &mut self.checks {
+            check.expression = parse::columns::unqualified(&check.expression, &self.name.name);
         }
     }
 

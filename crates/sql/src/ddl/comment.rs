@@ -99,10 +99,7 @@ impl Definer<'_, '_> {
         let parts = parse::parts(name)?;
         let mut found = None;
         for index in self.candidates(&parts)? {
-            found = match self.table_of_index(&index)? {
-                Some(table) => Some(Relation::of(&table)?),
-                None => self.table_of_key(&index)?,
-            };
+            found = self.table_of_index(&index)?.map(|table| Relation::of(&table)).transpose()?;
             if found.is_some() {
                 break;
             }
@@ -120,19 +117,6 @@ impl Definer<'_, '_> {
             note(blueprint, format!("index {index}"), comment);
             Ok(())
         })
-    }
-
-    /// The table whose primary key has a name.
-    fn table_of_key(&self, name: &Name) -> Result<Option<std::sync::Arc<Relation>>> {
-        for table in self.table_names()? {
-            let Ok(table) = self.transaction.table(&table) else { continue };
-            let relation = Relation::of(&table)?;
-            let is_here = relation.name.schema == name.schema && !relation.name.is_own();
-            if is_here && !relation.has_hidden_key && relation.key_name == name.name {
-                return Ok(Some(relation));
-            }
-        }
-        Ok(None)
     }
 
     fn comment_on_constraint(&self, name: &ObjectName, comment: Option<&str>) -> Result<()> {

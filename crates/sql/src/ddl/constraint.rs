@@ -36,12 +36,9 @@ impl Definer<'_, '_> {
             }
             AlterTableOperation::AddConstraint { constraint, .. } => {
                 self.constraint(blueprint, constraint)?;
-                match (constraint, blueprint.checks.len().checked_sub(1)) {
-                    (TableConstraint::Check(_), Some(last)) => {
-                        self.read_literals(blueprint)?;
-                        self.check_rows(relation, &blueprint.checks[last])?;
-                    }
-                    _ => rewrite.is_needed = true,
+                if let (TableConstraint::Check(_), Some(last)) = (constraint, blueprint.checks.len().checked_sub(1)) {
+                    self.read_literals(blueprint)?;
+                    self.check_rows(relation, &blueprint.checks[last])?;
                 }
                 blueprint.refuse_same_names()?;
             }
@@ -51,7 +48,7 @@ impl Definer<'_, '_> {
                 if self.drop_key(blueprint, &name)? {
                     return Ok(None);
                 }
-                if !drop_constraint(blueprint, &name, rewrite) {
+                if !drop_constraint(blueprint, &name) {
                     let error = undefined(blueprint, &name);
                     let message = format!("{}, skipping", error.message);
                     return match if_exists {
@@ -63,7 +60,7 @@ impl Definer<'_, '_> {
                 rewrite.notices.extend(self.drop_keyless_references(blueprint, (&dropped, &name), cascades)?);
             }
             AlterTableOperation::RenameConstraint { old_name, new_name } => {
-                self.rename_constraint(blueprint, rewrite, &parse::name(old_name), &parse::name(new_name))?;
+                self.rename_constraint(blueprint, &parse::name(old_name), &parse::name(new_name))?;
             }
             AlterTableOperation::ValidateConstraint { name } => {
                 self.validate(blueprint, rewrite, &parse::name(name))?
@@ -114,7 +111,7 @@ impl Definer<'_, '_> {
         }
     }
 
-    fn rename_constraint(&self, blueprint: &mut Blueprint, rewrite: &mut Rewrite, old: &str, new: &str) -> Result<()> {
+    fn rename_constraint(&self, blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> {
         let table = blueprint.name.name.clone();
         if !blueprint.has_constraint(old) {
             let message = format!("constraint \"{old}\" for table \"{table}\" does not exist");
@@ -124,29 +121,29 @@ impl Definer<'_, '_> {
             let message = format!("constraint \"{new}\" for relation \"{table}\" already exists");
             return Err(SqlError::new(SqlState::DuplicateObject, message));
         }
-        for kind in ["constraint", "index"] {
-            if let Some(comment) = blueprint.comments.remove(&format!("{kind} {old}")) {
-                blueprint.comments.insert(format!("{kind} {new}"), comment);
-            }
+        if blueprint.index_names().any(|name| name == old) {
+            return self.rename_index(blueprint, old, new);
         }
+        move_comments(blueprint, old, new);
         if self.rename_key(blueprint, old, new)? {
             return Ok(());
         }
+        for check in blueprint.checks.iter_mut().filter(|check| check.name == old) {
+            new.clone_into(&mut check.name);
+        }
+        Ok(())
+    }
+
+    /// Gives an index another name, with the constraint that it may be.
+    pub(super) fn rename_index(&self, blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> {
+        let name = Name::new(&blueprint.name.schema, new);
+        name.check()?;
+        self.need_free(&name)?;
+        move_comments(blueprint, old, new);
         let key = blueprint.key.as_mut().map(|(name, _)| name);
-        let checks = blueprint.checks.iter_mut().map(|check| &mut check.name);
-        let mut names = key.into_iter().chain(checks);
-        if let Some(name) = names.find(|name| *name == old) {
+        let indexes = blueprint.indexes.iter_mut().map(|index| &mut index.name);
+        for name in key.into_iter().chain(indexes).filter(|name| *name == old) {
             new.clone_into(name);
-            return Ok(());
-        }
-        let claimed = Name::new(&blueprint.name.schema, new);
-        self.runner.claim(&claimed)?;
-        if self.table_of_index(&claimed)?.is_some() {
-            return Err(SqlError::new(SqlState::DuplicateTable, format!("relation \"{new}\" already exists")));
-        }
-        for index in blueprint.indexes.iter_mut().filter(|index| index.name == old) {
-            new.clone_into(&mut index.name);
-            rewrite.is_needed = true;
         }
         Ok(())
     }
@@ -205,21 +202,28 @@ impl Definer<'_, '_> {
     }
 }
 
+/// The comments on an index and a constraint stay with it.
+fn move_comments(blueprint: &mut Blueprint, old: &str, new: &str) {
+    for kind in ["constraint", "index"] {
+        if let Some(comment) = blueprint.comments.remove(&format!("{kind} {old}")) {
+            blueprint.comments.insert(format!("{kind} {new}"), comment);
+        }
+    }
+}
+
 fn undefined(blueprint: &Blueprint, name: &str) -> SqlError {
     let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", blueprint.name.name);
     SqlError::new(SqlState::UndefinedObject, message)
 }
 
 /// Removes a constraint that is no foreign key, and returns whether it was there.
-fn drop_constraint(blueprint: &mut Blueprint, name: &str, rewrite: &mut Rewrite) -> bool {
+fn drop_constraint(blueprint: &mut Blueprint, name: &str) -> bool {
     if blueprint.key.as_ref().is_some_and(|(key, _)| key == name) {
         blueprint.key = None;
-        rewrite.is_needed = true;
         return true;
     }
     let before = (blueprint.checks.len(), blueprint.indexes.len());
     blueprint.checks.retain(|check| check.name != name);
     blueprint.indexes.retain(|index| !index.is_constraint || index.name != name);
-    rewrite.is_needed |= blueprint.indexes.len() != before.1;
     (blueprint.checks.len(), blueprint.indexes.len()) != before
 }

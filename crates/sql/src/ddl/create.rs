@@ -152,7 +152,7 @@ impl Definer<'_, '_> {
             ColumnOption::Default(expr) => self.set_default(blueprint, name, expr)?,
             ColumnOption::PrimaryKey(key) => {
                 refuse_deferrable(key.characteristics)?;
-                blueprint.set_key(constraint, columns())?;
+                self.primary_key(blueprint, constraint, columns())?;
             }
             ColumnOption::Unique(unique) => {
                 refuse_deferrable(unique.characteristics)?;
@@ -207,7 +207,7 @@ impl Definer<'_, '_> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
                 refuse_deferrable(key.characteristics)?;
-                blueprint.set_key(name(&key.name), key_columns(&key.columns)?)
+                self.primary_key(blueprint, name(&key.name), key_columns(&key.columns)?)
             }
             TableConstraint::Unique(unique) => {
                 refuse_deferrable(unique.characteristics)?;
@@ -231,9 +231,35 @@ impl Definer<'_, '_> {
         }
     }
 
+    fn primary_key(&self, blueprint: &mut Blueprint, name: Option<String>, columns: Vec<String>) -> Result<()> {
+        let name = self.index_name(blueprint, name, None, "pkey")?;
+        blueprint.set_key(name, columns)
+    }
+
+    /// The name of a new index: the one that is said, which must be free, or one that is.
+    pub(super) fn index_name(
+        &self,
+        blueprint: &Blueprint,
+        said: Option<String>,
+        columns: Option<&[String]>,
+        label: &str,
+    ) -> Result<String> {
+        let named = |name: &str| Name::new(&blueprint.name.schema, name);
+        if let Some(said) = said {
+            return self.need_free(&named(&said)).map(|()| said);
+        }
+        let columns = columns.map(|columns| columns.join("_"));
+        for name in blueprint.numbered(columns.as_deref(), label) {
+            if blueprint.index_names().all(|own| own != name) && self.claim(&named(&name))?.is_none() {
+                return Ok(name);
+            }
+        }
+        unreachable!("there are names without end")
+    }
+
     fn unique(&self, blueprint: &mut Blueprint, name: Option<String>, columns: Vec<String>) -> Result<()> {
         blueprint.need_columns(&columns)?;
-        let name = name.unwrap_or_else(|| blueprint.index_name(&columns, "key"));
+        let name = self.index_name(blueprint, name, Some(&columns), "key")?;
         blueprint.indexes.push(IndexPlan { name, columns, is_unique: true, is_constraint: true });
         Ok(())
     }
@@ -292,7 +318,7 @@ impl Definer<'_, '_> {
                 Name::new(&relation.name.schema, &name).check()?;
                 name
             }
-            None => blueprint.index_name(&columns, "idx"),
+            None => self.index_name(&blueprint, None, Some(&columns), "idx")?,
         };
         if self.claim(&Name::new(&relation.name.schema, &name))?.is_some() {
             let message = format!("relation \"{name}\" already exists");
@@ -303,7 +329,7 @@ impl Definer<'_, '_> {
             return Err(SqlError::new(SqlState::DuplicateTable, message));
         }
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        self.transaction.create_index(&relation.table, &name, &columns, create.unique)?;
+        self.add_index(&relation.table, &name, &columns, create.unique)?;
         Ok(Defined { is_private: relation.is_temporary(), ..Defined::tagged("CREATE INDEX") })
     }
 }

@@ -197,7 +197,7 @@ impl Definer<'_, '_> {
                 let message = format!("must be owner of index {name}");
                 return Err(SqlError::new(SqlState::InsufficientPrivilege, message));
             }
-            if relation.notes.unique.contains(name) {
+            if relation.notes.unique.contains(name) || relation.key_name == *name {
                 let table = &relation.name.name;
                 let message =
                     format!("cannot drop index {name} because constraint {name} on table {table} requires it");

@@ -12,7 +12,8 @@ impl Definer<'_, '_> {
         let idents = like.table.iter().map(|part| sqlparser::ast::Ident::with_quote('"', part));
         let relation = self.relation(&idents.collect::<Vec<_>>().into())?;
         self.need_right(&relation, Rights::SELECT)?;
-        let source = Blueprint::of(&relation);
+        let mut source = Blueprint::of(&relation);
+        source.unqualify_checks();
         for column in &source.columns {
             let comment = column.comment.clone().filter(|_| like.comments);
             let is_kept = if column.is_generated { like.generated } else { like.defaults };
@@ -40,31 +41,32 @@ impl Definer<'_, '_> {
             }
         }
         if like.indexes {
-            copy_indexes(&source, blueprint, like.comments)?;
+            self.copy_indexes(&source, blueprint, like.comments)?;
         }
         Ok(())
     }
-}
 
-/// Copies keys and indexes under names of the new table.
-fn copy_indexes(source: &Blueprint, blueprint: &mut Blueprint, with_comments: bool) -> Result<()> {
-    let mut names = Vec::new();
-    if let Some((old, columns)) = &source.key {
-        blueprint.set_key(None, columns.clone())?;
-        let new = blueprint.key.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
-        names.push((old.clone(), new));
-    }
-    for index in &source.indexes {
-        blueprint.need_columns(&index.columns)?;
-        let name = blueprint.index_name(&index.columns, if index.is_constraint { "key" } else { "idx" });
-        names.push((index.name.clone(), name.clone()));
-        blueprint.indexes.push(IndexPlan { name, ..index.clone() });
-    }
-    for (old, new) in names.into_iter().filter(|_| with_comments) {
-        for kind in ["index", "constraint"] {
-            let comment = source.comments.get(&format!("{kind} {old}"));
-            blueprint.comments.extend(comment.map(|comment| (format!("{kind} {new}"), comment.clone())));
+    /// Copies keys and indexes under names of the new table.
+    fn copy_indexes(&self, source: &Blueprint, blueprint: &mut Blueprint, with_comments: bool) -> Result<()> {
+        let mut names = Vec::new();
+        if let Some((old, columns)) = &source.key {
+            let name = self.index_name(blueprint, None, None, "pkey")?;
+            names.push((old.clone(), name.clone()));
+            blueprint.set_key(name, columns.clone())?;
         }
+        for index in &source.indexes {
+            blueprint.need_columns(&index.columns)?;
+            let label = if index.is_constraint { "key" } else { "idx" };
+            let name = self.index_name(blueprint, None, Some(&index.columns), label)?;
+            names.push((index.name.clone(), name.clone()));
+            blueprint.indexes.push(IndexPlan { name, ..index.clone() });
+        }
+        for (old, new) in names.into_iter().filter(|_| with_comments) {
+            for kind in ["index", "constraint"] {
+                let comment = source.comments.get(&format!("{kind} {old}"));
+                blueprint.comments.extend(comment.map(|comment| (format!("{kind} {new}"), comment.clone())));
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }

@@ -15,6 +15,7 @@ mod identity;
 mod like;
 mod literals;
 pub(crate) mod numbers;
+mod reach;
 mod role;
 mod schema;
 mod sequence;
@@ -221,7 +222,8 @@ impl<'d, 's> Definer<'d, 's> {
             false => listing::table_names_now(self.transaction, Some(&index.schema))?,
         };
         for name in names {
-            if Name::of_engine(&name).schema != index.schema {
+            let engine = Name::of_engine(&name);
+            if engine.schema != index.schema || engine.is_own() {
                 continue;
             }
             let table = match self.transaction.table(&name) {
@@ -229,7 +231,9 @@ impl<'d, 's> Definer<'d, 's> {
                 Err(Error::Transaction(TransactionError::UnknownTable { .. })) => continue,
                 Err(error) => return Err(error.into()),
             };
-            if table.schema().index(&index.name).is_ok() {
+            let relation = self.sql.relation(&table)?;
+            let is_key = !relation.has_hidden_key && relation.key_name == index.name;
+            if is_key || table.schema().index(&index.name).is_ok() {
                 return Ok(Some(table));
             }
         }

@@ -143,6 +143,7 @@ impl Definer<'_, '_> {
             Kind::View => "ALTER VIEW",
             Kind::Sequence => "ALTER SEQUENCE",
             Kind::Schema => return self.alter_schema(parts, change),
+            Kind::Index => return self.alter_index(if_exists, parts, change),
         };
         let Some((name, taken)) = self.named(parts)? else {
             let what = format!("relation \"{}\"", parts.join("."));
@@ -248,18 +249,45 @@ impl Definer<'_, '_> {
         match taken {
             Taken::View => self.move_view(old, &new),
             Taken::Sequence => {
-                if self.column_of_sequence(old)?.is_some() {
-                    return Err(SqlError::unsupported("another name for the sequence of a column")
-                        .with_hint("Rename the table, or move it to the other schema."));
-                }
                 self.need_free(&new)?;
-                self.move_sequence(&old.engine(), &new.engine(), None)
+                let Some((relation, at)) = self.column_of_sequence(old)? else {
+                    return self.move_sequence(&old.engine(), &new.engine(), None);
+                };
+                if new.schema != old.schema {
+                    let detail = format!("Sequence \"{}\" is linked to table \"{}\".", old.name, relation.name.name);
+                    let message = "cannot move an owned sequence into another schema";
+                    return Err(SqlError::new(SqlState::FeatureNotSupported, message).with_detail(detail));
+                }
+                let mut blueprint = Blueprint::of(&relation);
+                self.move_own_sequence(&mut blueprint, at, &new)?;
+                self.reach(&relation, &mut blueprint, &[]).map(|_| ())
             }
             Taken::Table | Taken::Index => {
                 let Some(relation) = self.sql.find(self.transaction, old)? else { return Ok(()) };
                 self.move_table(&relation, new)
             }
         }
+    }
+
+    /// `ALTER INDEX`.
+    fn alter_index(&self, if_exists: bool, parts: &[String], change: &Change) -> Result<Defined> {
+        let Change::Name(new) = change else {
+            return Err(SqlError::unsupported("ALTER INDEX with anything but RENAME TO"));
+        };
+        for index in self.candidates(parts)? {
+            let Some(table) = self.table_of_index(&index)? else { continue };
+            let relation = self.sql.relation(&table)?;
+            if !self.objects()?.is_owner(self.user, &relation.notes.owner) {
+                let message = format!("must be owner of index {}", index.name);
+                return Err(SqlError::new(SqlState::InsufficientPrivilege, message));
+            }
+            let mut blueprint = Blueprint::of(&relation);
+            self.rename_index(&mut blueprint, &index.name, new)?;
+            self.reach(&relation, &mut blueprint, &[])?;
+            return Ok(Defined { is_private: relation.is_temporary(), ..Defined::tagged("ALTER INDEX") });
+        }
+        // Whatever else is called so gets the name, as in PostgreSQL.
+        Ok(Defined { tag: "ALTER INDEX", ..self.alter_named(Kind::Table, if_exists, parts, change)? })
     }
 
     fn alter_schema(&self, parts: &[String], change: &Change) -> Result<Defined> {

@@ -3,6 +3,7 @@
 //! Invariant: what a text means is not looked at here. Whoever changes one binds it afterwards.
 
 use sqlparser::ast::Value;
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, Tokenizer, Word};
 
 use super::dialect::Postgres;
@@ -66,8 +67,12 @@ pub(crate) fn unqualified(text: &str, table: &str) -> String {
 pub(crate) fn renamed(text: &str, old: &str, new: &str) -> String {
     rewritten(text, |tokens, at| {
         let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-        let is_type = matches!(before, Some(Token::DoubleColon | Token::Period));
-        let is_function = matches!(tokens.get(at + 1), Some(Token::LParen));
+        let is_type = match before {
+            Some(Token::Word(word)) => word.keyword == Keyword::AS,
+            before => matches!(before, Some(Token::DoubleColon | Token::Period)),
+        };
+        // A function, or the type of a literal.
+        let is_function = matches!(tokens.get(at + 1), Some(Token::LParen | Token::SingleQuotedString(_)));
         (is_name(tokens.get(at).copied(), old) && !is_type && !is_function).then(|| quoted(new))
     })
 }
@@ -80,6 +85,10 @@ mod tests {
     fn columns_get_other_names() {
         assert_eq!(renamed("a + lower(A) || 'a'", "a", "b c"), r#""b c" + lower("b c") || 'a'"#);
         assert_eq!(renamed(r#""a" + "A" + a(a) + x::a"#, "a", "z"), r#"z + "A" + a(z) + x::a"#);
+        assert_eq!(
+            renamed("CAST(date AS date) > date '2020-01-01'", "date", "day"),
+            "CAST(day AS date) > date '2020-01-01'"
+        );
         assert_eq!(renamed(r"a || E'a\'a' || 'it''s a'", "a", "z"), r"z || E'a\'a' || 'it''s a'");
     }
 

@@ -54,6 +54,7 @@ impl Own {
             Own::Alter { kind: Kind::View, .. } => "ALTER VIEW",
             Own::Alter { kind: Kind::Sequence, .. } => "ALTER SEQUENCE",
             Own::Alter { kind: Kind::Schema, .. } => "ALTER SCHEMA",
+            Own::Alter { kind: Kind::Index, .. } => "ALTER INDEX",
             Own::CreateRole { .. } => "CREATE ROLE",
             Own::AlterRole { .. } | Own::RenameRole { .. } => "ALTER ROLE",
             Own::DropRoles { .. } => "DROP ROLE",
@@ -71,6 +72,7 @@ pub(crate) enum Kind {
     View,
     Sequence,
     Schema,
+    Index,
 }
 
 /// What `ALTER` changes.
@@ -301,6 +303,8 @@ impl Reader<'_, '_> {
             Kind::Sequence
         } else if self.words(&["alter", "schema"]) {
             Kind::Schema
+        } else if self.words(&["alter", "index"]) {
+            Kind::Index
         } else if self.words(&["alter", "table"]) {
             Kind::Table
         } else {
@@ -328,6 +332,7 @@ impl Reader<'_, '_> {
             self.skip();
             let what = match kind {
                 Kind::View => "ALTER VIEW with anything but RENAME TO, OWNER TO and SET SCHEMA",
+                Kind::Index => "ALTER INDEX with anything but RENAME TO",
                 _ => "ALTER SCHEMA with anything but RENAME TO and OWNER TO",
             };
             return Ok(Some(Own::Refused(what.to_owned())));

@@ -19,7 +19,9 @@ use crate::copy::direct;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
+use crate::parse::quote::quoted;
 use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
+use crate::settings::Settings;
 use crate::value;
 
 /// What a statement has written.
@@ -324,19 +326,29 @@ fn duplicate(relation: &Relation, row: &[Datum], error: SqlError, context: &Cont
         Some(index) => (&index.name, &index.columns),
         None => (&relation.key_name, &relation.key),
     };
-    let names: Vec<&str> = columns.iter().map(|at| relation.columns[*at].name.as_str()).collect();
-    let shown = columns.iter().map(|at| {
-        let mut out = Vec::new();
-        value::push_text(&row[*at], relation.columns[*at].declared, context.settings(), &mut out);
-        String::from_utf8_lossy(&out).into_owned()
-    });
-    let shown: Vec<String> = shown.collect();
+    let key = shown_key(relation, columns, columns.iter().map(|at| &row[*at]), context.settings());
     let message = format!("duplicate key value violates unique constraint \"{name}\"");
     SqlError::new(SqlState::UniqueViolation, message)
-        .with_detail(format!("Key ({})=({}) already exists.", names.join(", "), shown.join(", ")))
+        .with_detail(format!("Key {key} already exists."))
         .with_schema(&relation.name.schema)
         .with_table(&relation.name.name)
         .with_constraint(name)
+}
+
+/// Columns of a key and their values, as errors show them.
+pub(crate) fn shown_key<'d>(
+    relation: &Relation,
+    columns: &[usize],
+    values: impl Iterator<Item = &'d Datum>,
+    settings: &Settings,
+) -> String {
+    let names: Vec<String> = columns.iter().map(|at| quoted(&relation.columns[*at].name)).collect();
+    let shown = columns.iter().zip(values).map(|(at, value)| {
+        let mut out = Vec::new();
+        value::push_text(value, relation.columns[*at].declared, settings, &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    });
+    format!("({})=({})", names.join(", "), shown.collect::<Vec<_>>().join(", "))
 }
 
 /// The row that has a key of a new one already.
