@@ -52,7 +52,7 @@ CREATE TABLE computed (
 );
 INSERT INTO computed (a) VALUES (4);
 INSERT INTO computed VALUES (5, DEFAULT, 'R');
-CREATE TABLE nokey (a int, b text);
+CREATE TABLE nokey (a int, b text COLLATE "C" NOT NULL);
 INSERT INTO nokey VALUES (3, 'c'), (1, 'a'), (2, 'b'), (1, 'a');
 CREATE TABLE empty ();
 CREATE TABLE narrow ();
@@ -108,6 +108,7 @@ fn a_dump_makes_the_same_database() {
         "\n4\tQ\n5\tR\n\\.\n",
         "id serial NOT NULL,\n    big bigserial NOT NULL",
         "3\tc\n1\ta\n2\tb\n1\ta\n\\.\n",
+        "b text COLLATE \"C\" NOT NULL",
         "CONSTRAINT serials_x_y_key UNIQUE (x, y)",
         "CREATE UNIQUE INDEX \"Odd Index\" ON public.serials (h);",
         "FOREIGN KEY (x, y) REFERENCES public.parent(a, b) ON DELETE SET NULL (y);",
@@ -205,6 +206,7 @@ CREATE VIEW v_case AS SELECT CASE WHEN k > 1 THEN 0 ELSE x END, k IN (SELECT k F
 CREATE VIEW v_check AS SELECT x, k FROM a WHERE k > 0 WITH CASCADED CHECK OPTION;
 CREATE VIEW v_view AS SELECT x, k FROM v_check NATURAL JOIN v_left;
 CREATE VIEW v_set AS SELECT x, g FROM a, generate_series(1, k) AS g;
+CREATE VIEW v_using AS SELECT j.k AS jk, j.*, y, row_to_json(j) AS r FROM a FULL JOIN b USING (k) AS j;
 CREATE VIEW v_lateral AS SELECT x, m FROM a, LATERAL (SELECT max(y) AS m FROM b WHERE k >= a.k) AS s;
 ALTER TABLE a ADD COLUMN y int DEFAULT 1, ADD COLUMN w int DEFAULT 2, ADD COLUMN s text DEFAULT 's', ADD COLUMN p int DEFAULT 3;
 ALTER TABLE b ADD COLUMN x int DEFAULT 4, ADD COLUMN z text DEFAULT 'z', ADD COLUMN w int, ADD COLUMN j int, ADD COLUMN l int;

@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     "queries",
     "expressions",
     "functions",
@@ -27,11 +27,23 @@ const FILES: [&str; 15] = [
     "characters",
     "forms",
     "names",
+    "from",
 ];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.
-const OF_SESSIONS: [&str; 10] =
-    ["prepare", "cursors", "explain", "roles", "schemas", "objects", "advisory", "moments", "refusals", "temporary"];
+const OF_SESSIONS: [&str; 11] = [
+    "prepare",
+    "cursors",
+    "explain",
+    "roles",
+    "schemas",
+    "objects",
+    "advisory",
+    "moments",
+    "refusals",
+    "temporary",
+    "styles",
+];
 
 /// A statement with the lines that it gives.
 struct Checked {

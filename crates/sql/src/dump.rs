@@ -428,6 +428,9 @@ fn column_definition(table: &Relation, at: usize, owned: &OwnedSequences) -> Str
         }),
         _ => text.push_str(&column.declared.to_string()),
     }
+    if let Some(collation) = &column.collation {
+        text.push_str(&format!(" COLLATE {}", quoted(collation)));
+    }
     match (&column.identity, &column.default) {
         (Some(identity), _) => {
             let how = match identity {

@@ -6,9 +6,10 @@
 //! - All tokens lie in one line, whatever the text has: the column of a span is the number of its character in the text.
 
 pub(crate) mod columns;
+pub(crate) mod copy;
 mod dialect;
 pub(crate) mod foreign;
-mod forms;
+pub(crate) mod forms;
 pub(crate) mod frame;
 mod literal;
 pub(crate) mod objects;
@@ -96,17 +97,19 @@ fn is_copy(tokens: &[TokenWithSpan]) -> bool {
 }
 
 /// Parses one statement; `None`: there is nothing.
-fn statement(tokens: Vec<TokenWithSpan>, text: &str) -> Result<Option<Statement>> {
+fn statement(mut tokens: Vec<TokenWithSpan>, text: &str) -> Result<Option<Statement>> {
     if signs(&tokens).next().is_none() {
         return Ok(None);
     }
+    let condition = if is_copy(&tokens) { copy::adapt(&mut tokens) } else { Vec::new() };
     let dialect = Postgres::for_tokens(tokens.len());
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let parsed = own::statement(&mut parser, text);
     if dialect.is_exhausted() {
         return Err(too_deep());
     }
-    let statement = parsed?;
+    let mut statement = parsed?;
+    copy::set_condition(&mut statement, condition, text)?;
     match parser.peek_token() {
         next if matches!(next.token, Token::SemiColon | Token::EOF) => Ok(Some(statement)),
         next => Err(near(text, &next.token.to_string(), next.span.start)),

@@ -15,6 +15,8 @@ use jiff::tz::TimeZone;
 use crate::catalog::temporary::{ALIAS, Temporary};
 use crate::error::{Result, SqlError, SqlState};
 use crate::plan::estimate::Preferences;
+use crate::value::date_style::{DateStyle, Refused};
+use crate::value::interval_style::IntervalStyle;
 use unit::{SIZES, TIMES};
 
 /// The settings of a session.
@@ -22,6 +24,10 @@ use unit::{SIZES, TIMES};
 pub struct Settings {
     /// `TimeZone`.
     pub time_zone: TimeZone,
+    /// `DateStyle`.
+    pub date_style: DateStyle,
+    /// `IntervalStyle`.
+    pub interval_style: IntervalStyle,
     /// `extra_float_digits`: below 1, floats are shown with so many digits fewer than all that are sure.
     pub extra_float_digits: i32,
     /// `bytea_output`: whether bytes are shown as `escape` has them and not as `hex`.
@@ -141,6 +147,8 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             time_zone: TimeZone::UTC,
+            date_style: DateStyle::default(),
+            interval_style: IntervalStyle::default(),
             extra_float_digits: 1,
             escapes_bytea: false,
             search_path: vec!["public".to_owned()],
@@ -313,6 +321,27 @@ impl Settings {
         settings
     }
 
+    /// Sets a style, and returns how it is shown; `refused` is the error of a value that is none.
+    fn show_as(&mut self, name: &str, value: &str, refused: SqlError) -> Result<String> {
+        if name == "DateStyle" {
+            self.date_style = match self.date_style.with(value) {
+                Ok(style) => style,
+                Err(Refused::Conflicting) => {
+                    return Err(refused.with_detail("Conflicting \"datestyle\" specifications."));
+                }
+                Err(Refused::Unknown(word)) => {
+                    return Err(refused.with_detail(format!("Unrecognized key word: \"{word}\".")));
+                }
+            };
+            return Ok(self.date_style.shown());
+        }
+        let Some((style, shown)) = IntervalStyle::named(value) else {
+            return Err(refused.with_hint("Available values: postgres, postgres_verbose, iso_8601."));
+        };
+        self.interval_style = style;
+        Ok(shown.to_owned())
+    }
+
     /// Makes a value count, and returns how it is shown.
     fn apply(&mut self, name: &str, value: &str) -> Result<String> {
         let refused = || {
@@ -375,9 +404,7 @@ impl Settings {
                 }
                 return Ok("UTF8".to_owned());
             }
-            "DateStyle" if !is_date_style(value) => return Err(refused().with_hint("Use ISO, MDY.")),
-            "DateStyle" => return Ok("ISO, MDY".to_owned()),
-            "IntervalStyle" if value != "postgres" => return Err(refused().with_hint("Use postgres.")),
+            "DateStyle" | "IntervalStyle" => return self.show_as(name, value, refused()),
             "standard_conforming_strings" if boolean(value) != Some(true) => return Err(refused()),
             _ => {}
         }
@@ -420,12 +447,6 @@ fn time_zone(value: &str) -> Option<TimeZone> {
 fn level(value: &str) -> Option<String> {
     const LEVELS: [&str; 9] = ["debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"];
     Some(value.to_lowercase()).filter(|level| LEVELS.contains(&level.as_str()))
-}
-
-/// Whether dates are asked for as they are shown and read: years first, and months before days.
-fn is_date_style(value: &str) -> bool {
-    let parts = value.split(',').map(|part| part.trim().to_lowercase());
-    parts.into_iter().all(|part| matches!(part.as_str(), "iso" | "mdy" | "us" | "noneuropean" | "noneuro" | "default"))
 }
 
 /// Reads a truth value as settings are written.

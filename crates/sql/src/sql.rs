@@ -18,6 +18,7 @@ use crate::catalog::relation::Relation;
 use crate::catalog::roles;
 use crate::catalog::temporary::Schemas;
 use crate::error::Result;
+use crate::run::store::Store;
 use crate::session::Cache;
 use crate::statistics::{Kept, Known, TableStatistics};
 
@@ -277,6 +278,11 @@ impl Names for CatalogNames<'_, '_> {
 
     fn view(&self, name: &Name) -> Result<Option<Arc<ViewEntry>>> {
         Ok(self.objects()?.views.get(name).cloned())
+    }
+
+    fn sequence_owner(&self, name: &Name) -> Result<Option<String>> {
+        let is_there = name.is_sound() && !name.is_own() && self.transaction.has_sequence(&name.engine());
+        if is_there { Ok(Some(self.objects()?.sequence_owner(name).to_owned())) } else { Ok(None) }
     }
 
     fn objects(&self) -> Result<Arc<Objects>> {

@@ -59,6 +59,65 @@ fn drawn(random: &mut fastrand::Rng) -> String {
     data
 }
 
+/// What a copy of some data ends with: its tag, or the SQLSTATE and the message of its error.
+fn ended(client: &mut Client, statement: &str, data: &str) -> Result<String, (String, String)> {
+    let failed = |error: osier_sql::SqlError| (error.code().to_owned(), error.message.clone());
+    client.try_run(statement).map_err(failed)?;
+    client.session.copy_data(data.as_bytes()).map_err(failed)?;
+    client.session.copy_done().map(|done| done.tag).map_err(failed)
+}
+
+/// As PostgreSQL 15 ends them.
+#[test]
+fn headers_are_compared_and_rows_chosen() {
+    let mut client = Client::new(&open(&directory("copied_some")));
+    client.run("CREATE TABLE t (a int, b text, c text DEFAULT 'd')");
+    let refused = |code: &str, message: &str| Err((code.to_owned(), message.to_owned()));
+    let copied = |count: u32| Ok(format!("COPY {count}"));
+    let in_header = |message: &str| refused("22P04", message);
+    for (statement, data, expected) in [
+        ("COPY t FROM STDIN (FORMAT csv, HEADER MATCH)", "a,b,c\n1,x,y\n", copied(1)),
+        ("COPY t (b, a) FROM STDIN (HEADER match)", "b\ta\nx\t2\n", copied(1)),
+        (
+            "COPY t FROM STDIN (FORMAT csv, HEADER MATCH)",
+            "a,c,b\n",
+            in_header("column name mismatch in header line field 2: got \"c\", expected \"b\""),
+        ),
+        (
+            "COPY t FROM STDIN (FORMAT csv, HEADER MATCH)",
+            "a,b\n",
+            in_header("wrong number of fields in header line: got 2, expected 3"),
+        ),
+        (
+            "COPY t FROM STDIN (HEADER MATCH)",
+            "a\t\\N\tc\n",
+            in_header("column name mismatch in header line field 2: got null value (\"\\N\"), expected \"b\""),
+        ),
+        ("COPY t FROM STDIN WHERE a > 5", "4\tx\ty\n6\tx\ty\n\\N\tx\ty\n", copied(1)),
+        ("COPY t (a, b) FROM STDIN WITH (FORMAT csv) WHERE c = 'd' AND b LIKE 'o%'", "7,ok\n8,no\n", copied(1)),
+        ("COPY t FROM STDIN WHERE nosuch > 5", "", refused("42703", "column \"nosuch\" does not exist")),
+        (
+            "COPY t FROM STDIN WHERE a IN (SELECT 1)",
+            "",
+            refused("0A000", "cannot use subquery in COPY FROM WHERE condition"),
+        ),
+        ("COPY t FROM STDIN WHERE a", "", refused("42804", "argument of WHERE must be type boolean, not type integer")),
+        ("COPY t TO STDOUT WHERE a > 5", "", refused("42601", "WHERE clause not allowed with COPY TO")),
+        ("COPY t TO STDOUT (HEADER MATCH)", "", refused("0A000", "cannot use \"match\" with HEADER in COPY TO")),
+        // A line of a quoted field is no end of the data.
+        ("COPY t FROM STDIN (FORMAT csv)", "30,\"x\n\\.\ny\",z\n31,\\.,z\n", copied(2)),
+        ("COPY t FROM STDIN (ENCODING 'UTF-8')", "40\tx\ty\n", copied(1)),
+    ] {
+        assert_eq!(ended(&mut client, statement, data), expected, "{statement}");
+    }
+    client.expect("SELECT * FROM t WHERE a < 10 ORDER BY a", &["1|x|y", "2|x|d", "6|x|y", "7|ok|d"]);
+    client.expect("SELECT a, length(b) FROM t WHERE a BETWEEN 30 AND 39 ORDER BY a", &["30|6", "31|2"]);
+    client.run("DELETE FROM t WHERE a > 1");
+    for statement in ["COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE *)", "COPY t TO STDOUT CSV FORCE QUOTE *"] {
+        assert_eq!(client.run(statement), "\"1\",\"x\",\"y\"\n", "{statement}");
+    }
+}
+
 #[test]
 fn what_a_check_looks_at_is_copied_as_what_none_does() {
     let sql = open(&directory("copied_alike"));

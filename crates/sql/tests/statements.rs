@@ -459,6 +459,16 @@ fn statements_see_what_was_before_them() {
 }
 
 #[test]
+fn from_takes_rows_of_all_kinds() {
+    suite("from.sql");
+}
+
+#[test]
+fn styles_of_dates_and_intervals_are_those_of_postgresql() {
+    suite("styles.sql");
+}
+
+#[test]
 fn rows_are_values() {
     suite("rows.sql");
 }

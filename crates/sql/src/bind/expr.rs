@@ -77,10 +77,7 @@ impl Binder<'_> {
                     _ => Err(SqlError::new(SqlState::SyntaxError, "subquery must return only one column")),
                 }
             }
-            ast::Expr::Tuple(parts) => {
-                let parts = parts.iter().map(|part| self.expr(part, level)).collect::<Result<Vec<_>>>()?;
-                Ok(Typed::row(parts))
-            }
+            ast::Expr::Tuple(parts) => Ok(Typed::row(self.row_parts(parts.iter(), level)?)),
             ast::Expr::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, false, level),
             ast::Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true, level),
             ast::Expr::Array(array) => self.array(&array.elem, level),
@@ -134,7 +131,7 @@ impl Binder<'_> {
             return Ok(found);
         }
         if let Some(row) = level.whole_row(name).filter(|_| table.is_none()) {
-            self.place_row(&idents[0], is_item);
+            self.place_row(&idents[0], is_item, level);
             return Ok(row);
         }
         // Functions that are written without parentheses.
@@ -143,23 +140,37 @@ impl Binder<'_> {
             return self.apply(name, Vec::new());
         }
         let error = match table {
-            Some(table) if !level.has_table(table) => {
-                let message = format!("missing FROM-clause entry for table \"{table}\"");
-                SqlError::new(SqlState::UndefinedTable, message)
-            }
+            Some(table) if !level.has_table(table) => missing_table(table),
             Some(table) => SqlError::new(SqlState::UndefinedColumn, format!("column {table}.{name} does not exist")),
             None => SqlError::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist")),
         };
         Err(error.at_ident(&idents[0]))
     }
 
+    /// The values of a row that is written as one, for whose `t.*` all columns stand.
+    pub(super) fn row_parts<'e>(
+        &self,
+        parts: impl Iterator<Item = &'e ast::Expr>,
+        level: &Level<'_>,
+    ) -> Result<Vec<Typed>> {
+        let mut values = Vec::new();
+        for part in parts {
+            match unnested(part) {
+                ast::Expr::QualifiedWildcard(table, _) => {
+                    let name = parse::parts(table)?.pop().unwrap_or_default();
+                    let columns = level.all_of(&name)?.ok_or_else(|| missing_table(&name).at_node(table))?;
+                    values.extend(columns);
+                }
+                _ => values.push(self.expr(part, level)?),
+            }
+        }
+        Ok(values)
+    }
+
     /// `t.*` as a value: the row of a table.
     pub(super) fn whole_row(&self, table: &ast::ObjectName, level: &Level<'_>) -> Result<Typed> {
         let name = parse::parts(table)?.pop().unwrap_or_default();
-        level.whole_row(&name).ok_or_else(|| {
-            let message = format!("missing FROM-clause entry for table \"{name}\"");
-            SqlError::new(SqlState::UndefinedTable, message).at_node(table)
-        })
+        level.whole_row(&name).ok_or_else(|| missing_table(&name).at_node(table))
     }
 
     /// Binds a literal.
@@ -336,7 +347,7 @@ impl Binder<'_> {
         });
         let arguments = padded.collect::<Result<Vec<_>>>()?;
         let takes_sequence = matches!(function.name, "nextval" | "currval" | "setval");
-        let may_wait = function::is_advisory(function.name) || function.name == "pg_sleep";
+        let may_wait = function::is_advisory(function.name) || function.name.starts_with("pg_sleep");
         self.takes_advisory.set(self.takes_advisory.get() || may_wait);
         let places = arguments.into_iter().zip(&types);
         let arguments = places.map(|(argument, to)| match sequence_name(&argument) {
@@ -542,6 +553,18 @@ impl Binder<'_> {
         let subquery = Subquery { plan: Arc::new(inner.plan), captures: inner.captures, asks, slot };
         Ok((Expr::Subquery(Box::new(subquery)), inner.columns))
     }
+}
+
+fn missing_table(name: &str) -> SqlError {
+    SqlError::new(SqlState::UndefinedTable, format!("missing FROM-clause entry for table \"{name}\""))
+}
+
+/// An expression without parentheses around it.
+fn unnested(mut expr: &ast::Expr) -> &ast::Expr {
+    while let ast::Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
 }
 
 /// Refuses a large expression of which copies are to be made: each level of such expressions would double them.

@@ -6,15 +6,17 @@ use std::rc::Rc;
 
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
-use super::places::ColumnText;
 use super::query::{locking, scope_of};
 use super::scope::{Level, ScopeColumn};
+use super::using::{Called, Sides};
 use super::{Binder, OutColumn, undefined_table};
 use crate::catalog::name::Name;
 use crate::catalog::rights::Rights;
 use crate::catalog::system::{self, Kind, SystemRelation};
+use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
-use crate::expr::{Comparison, Expr};
+use crate::expr::Expr;
+use crate::function;
 use crate::parse;
 use crate::plan::estimate::Estimator;
 use crate::plan::join::{Leaf, Planner, Source, Tree};
@@ -35,10 +37,14 @@ pub(crate) struct From {
     /// The columns of all leaves, one after the other.
     pub(crate) columns: Vec<ScopeColumn>,
     /// Their order in `*`: what `USING` has joined comes first.
-    star: Vec<usize>,
+    pub(super) star: Vec<usize>,
     pub(crate) conditions: Vec<Expr>,
     /// Which leaves have rows that are locked, those of views and subqueries among them.
     locked: Vec<usize>,
+    /// The columns that aliases of `USING` name.
+    pub(super) aliases: Vec<ScopeColumn>,
+    /// What the tables are called that can be named now.
+    pub(super) called: Vec<Called>,
 }
 
 impl From {
@@ -46,6 +52,7 @@ impl From {
     pub(crate) fn level<'p>(&self, outer: Option<&'p Level<'p>>, registers: &'p Cell<usize>) -> Level<'p> {
         let mut level = Level::new(outer, registers);
         level.columns.clone_from(&self.columns);
+        level.columns.extend_from_slice(&self.aliases);
         level.star.clone_from(&self.star);
         level
     }
@@ -64,7 +71,7 @@ impl From {
     }
 
     /// Puts the columns in front that a join of those from `start` on, and from `middle` on, has made one of two.
-    fn merge_star(&mut self, start: usize, middle: usize, names: &[String]) {
+    pub(super) fn merge_star(&mut self, start: usize, middle: usize, names: &[String]) {
         let first = self.star.iter().position(|at| *at >= start).unwrap_or(self.star.len());
         let mut others = self.star.split_off(first);
         for name in names {
@@ -189,12 +196,14 @@ impl Binder<'_> {
         outer: Option<&Level<'_>>,
     ) -> Result<Tree> {
         let start = from.columns.len();
+        let aliases = from.aliases.len();
         let mut tree = self.factor(from, &table.relation, for_update, outer)?;
         for join in &table.joins {
             let (kind, constraint) = join_kind(&join.join_operator)?;
             let middle = from.columns.len();
             let right = self.factor(from, &join.relation, for_update, outer)?;
-            let on = self.join_condition(from, (start, middle), kind, (constraint, &join.relation), outer)?;
+            let sides = Sides { start, middle, aliases };
+            let on = self.join_condition(from, sides, kind, (constraint, &join.relation), outer)?;
             if matches!(kind, JoinKind::Left | JoinKind::Full) {
                 from.may_be_absent(middle..from.columns.len());
             }
@@ -226,6 +235,7 @@ impl Binder<'_> {
         {
             parse::refuse_literal(&alias.name)?;
         }
+        from.call(factor)?;
         match factor {
             TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } => {
                 let list = ast::FunctionArgumentList {
@@ -255,8 +265,12 @@ impl Binder<'_> {
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let start = from.columns.len();
+                let (aliases, around) = (from.aliases.len(), alias.as_ref().map(|_| std::mem::take(&mut from.called)));
                 let tree = self.joined(from, table_with_joins, for_update, outer)?;
-                if let Some(alias) = alias {
+                if let (Some(alias), Some(around)) = (alias, around) {
+                    from.called = around;
+                    from.aliases.truncate(aliases);
+                    from.call_as(&parse::name(&alias.name), None)?;
                     let shown = from.columns[start..].iter().filter(|column| !column.is_hidden && !column.is_merged);
                     self.place_named_join(&table_with_joins.relation, alias, shown);
                     name_join(&mut from.columns[start..], alias)?;
@@ -350,7 +364,37 @@ impl Binder<'_> {
             from.note_lock(lock);
             return Ok(tree);
         }
+        if let Some((found, owner)) = self.find_sequence(name)? {
+            if for_update {
+                let message = format!("cannot lock rows in sequence \"{}\"", found.name);
+                return Err(SqlError::new(SqlState::WrongObjectType, message).at_node(name));
+            }
+            self.place_table(name, alias, &found);
+            return self.sequence(from, (&parts, &found, &owner), alias);
+        }
         Err(undefined_table(name))
+    }
+
+    /// The one row of a sequence.
+    fn sequence(
+        &self,
+        from: &mut From,
+        (parts, name, owner): (&[String], &Name, &str),
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Tree> {
+        let function = function::resolve_set(function::SEQUENCE_ROW, &[Type::Bytea])?
+            .ok_or_else(|| SqlError::new(SqlState::InternalError, "sequences have no rows"))?;
+        let column =
+            |(name, ty): &(&str, Type)| OutColumn { name: (*name).to_owned(), declared: (*ty).into(), origin: (0, 0) };
+        let columns: Vec<OutColumn> = function.columns.iter().map(column).collect();
+        let table = alias.map_or_else(|| name.name.clone(), |alias| parse::name(&alias.name));
+        let mut columns = scope_of(Some(&table), &columns);
+        let used = self.use_sequence(parts, name, owner, &mut columns);
+        used.pins_all.set(alias.is_some_and(|alias| !alias.columns.is_empty()));
+        rename_columns(&mut columns, alias, &table)?;
+        let argument = Expr::Constant(Datum::Bytes(name.engine().into_bytes().into()));
+        let series = Series { calls: vec![(function, vec![argument])], with_ordinality: false };
+        Ok(from.add(Source::Plan(Plan::Series(Box::new(series))), Vec::new(), columns))
     }
 
     /// How the rows of a table, or of what has its name in `FROM`, are locked.
@@ -452,96 +496,6 @@ impl Binder<'_> {
         let captures = inner.captures.into_inner();
         so_far.end(outer);
         self.derived_as(from, Source::Plan(plan), columns, captures, alias, &last)
-    }
-
-    /// What `ON`, `USING` or `NATURAL` asks for.
-    fn join_condition(
-        &self,
-        from: &mut From,
-        (start, middle): (usize, usize),
-        kind: JoinKind,
-        (constraint, factor): (&JoinConstraint, &TableFactor),
-        outer: Option<&Level<'_>>,
-    ) -> Result<Vec<Expr>> {
-        let names: Vec<String> = match constraint {
-            JoinConstraint::None => return Ok(Vec::new()),
-            JoinConstraint::On(condition) => {
-                let mut level = Level::new(outer, &self.registers);
-                level.columns = from.columns[start..].to_vec();
-                level.refuse_aggregates("JOIN conditions");
-                let mut conditions = Vec::new();
-                self.condition(condition, "JOIN/ON", &level)?.split(&mut conditions);
-                level.end(outer);
-                return Ok(conditions);
-            }
-            JoinConstraint::Using(names) => {
-                let name = |name: &ast::ObjectName| Ok(parse::parts(name)?.pop().unwrap_or_default());
-                names.iter().map(name).collect::<Result<Vec<_>>>()?
-            }
-            JoinConstraint::Natural => {
-                let is_right = |name: &str| {
-                    let mut right = from.columns[middle..].iter();
-                    right.any(|column| !column.is_hidden && !column.is_merged && column.name == name)
-                };
-                let left = from.star.iter().filter(|at| (start..middle).contains(*at)).map(|at| &from.columns[*at]);
-                let left = left.filter(|column| !column.is_hidden && !column.is_merged && is_right(&column.name));
-                left.map(|column| column.name.clone()).collect()
-            }
-        };
-        let mut conditions = Vec::with_capacity(names.len());
-        let mut shown = Vec::with_capacity(names.len());
-        for name in &names {
-            let (condition, text) = self.merge_columns(from, (start, middle), kind, name)?;
-            conditions.push(condition);
-            shown.push(text);
-        }
-        from.merge_star(start, middle, &names);
-        self.place_join(constraint, factor, shown);
-        Ok(conditions)
-    }
-
-    /// Makes one column of two with a name, and returns the condition that they are equal, with how both are written.
-    fn merge_columns(
-        &self,
-        from: &mut From,
-        (start, middle): (usize, usize),
-        kind: JoinKind,
-        name: &str,
-    ) -> Result<(Expr, (ColumnText, ColumnText))> {
-        let find = |range: std::ops::Range<usize>, side: &str| {
-            let mut found = range.filter(|at| from.columns[*at].name == name && !from.columns[*at].is_merged);
-            match (found.next(), found.next()) {
-                (Some(at), None) => Ok(at),
-                (None, _) => {
-                    let message = format!("column \"{name}\" specified in USING clause does not exist in {side} table");
-                    Err(SqlError::new(SqlState::UndefinedColumn, message))
-                }
-                _ => {
-                    let message = format!("common column name \"{name}\" appears more than once in {side} table");
-                    Err(SqlError::new(SqlState::AmbiguousColumn, message))
-                }
-            }
-        };
-        let (left, right) = (find(start..middle, "left")?, find(middle..from.columns.len(), "right")?);
-        let typed = |at: usize| {
-            let column = &from.columns[at];
-            column.is_read();
-            super::scope::Typed::new(column.bare().clone(), column.declared)
-        };
-        let text = |at: usize| ColumnText::of(&from.columns[at], true, false);
-        let texts = (text(left), text(right));
-        let (a, b) = self.comparable("=", typed(left), typed(right))?;
-        match kind {
-            JoinKind::Right => from.columns[left].is_merged = true,
-            JoinKind::Full => {
-                let own = |text: &ColumnText| text.whole(false).unwrap_or_default();
-                let text = format!("COALESCE({}, {})", own(&texts.0), own(&texts.1));
-                from.columns[left].merged = Some(Rc::new((Expr::Coalesce(vec![a.clone(), b.clone()]), text)));
-                from.columns[right].is_merged = true;
-            }
-            _ => from.columns[right].is_merged = true,
-        }
-        Ok((Expr::Compare(Box::new((Comparison::Equal, a, b))), texts))
     }
 
     /// The plan of `FROM` with its conditions; it gives the columns in their order.
@@ -666,6 +620,7 @@ pub(crate) fn relation_columns(relation: &crate::catalog::relation::Relation, ta
         merged: None,
         own_name: None,
         is_of_join: false,
+        of_using: None,
         field: None,
     };
     relation.columns.iter().enumerate().map(name).collect()
@@ -697,7 +652,7 @@ fn name_join(columns: &mut [ScopeColumn], alias: &ast::TableAlias) -> Result<()>
         column.table = Some(table.clone());
         (column.own_name, column.field, column.is_of_join) = (None, None, true);
         if let Some(merged) = column.merged.take() {
-            column.expr = merged.0.clone();
+            (column.expr, column.declared) = (merged.expr.clone(), merged.declared);
         }
         if let Some(name) = names.next() {
             column.name = parse::name(&name.name);

@@ -8,7 +8,7 @@ use super::Binder;
 use super::from::From;
 use super::query::number_of;
 use super::scope::{Level, ScopeColumn};
-use super::select::{Listed, Output};
+use super::select::{Listed, Output, listed_as};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -140,18 +140,16 @@ impl Binder<'_> {
             Some(at) => list[at].expr(),
             None => None,
         };
-        let named = || match expr {
+        let named = match expr {
+            _ if listed.is_some() => None,
             // A column of the tables comes before one of the list.
-            ast::Expr::Identifier(ident) => {
-                let name = parse::name(ident);
-                match level.resolve(None, &name) {
-                    Ok(Some(_)) => None,
-                    _ => list.iter().find(|listed| listed.column.name == name).and_then(Listed::expr),
-                }
-            }
+            ast::Expr::Identifier(ident) => match level.resolve(None, &parse::name(ident)) {
+                Ok(Some(_)) => None,
+                _ => listed_as(list, ident, "GROUP BY")?.and_then(|at| list[at].expr()),
+            },
             expr => list.iter().find(|listed| listed.written.as_deref() == Some(expr)).and_then(Listed::expr),
         };
-        let Some(found) = listed.or_else(named) else {
+        let Some(found) = listed.or(named) else {
             let typed = self.expr(expr, level)?;
             return self.sortable(typed);
         };

@@ -21,6 +21,7 @@ pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod special;
 pub(crate) mod uses;
+mod using;
 pub(crate) mod view;
 pub(crate) mod window;
 pub(crate) mod write;
@@ -37,6 +38,7 @@ use crate::catalog::name::Name;
 use crate::catalog::objects::{Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::Rights;
+use crate::catalog::temporary::{has_number, of_other_session};
 use crate::error::{Result, SqlError, SqlState};
 use crate::plan::{CommonTable, RowLock};
 use crate::settings::Settings;
@@ -53,6 +55,10 @@ pub(crate) trait Names {
     fn view(&self, name: &Name) -> Result<Option<Arc<ViewEntry>>>;
     /// What there is beside tables.
     fn objects(&self) -> Result<Arc<Objects>>;
+    /// The owner of the sequence that a name means.
+    fn sequence_owner(&self, _name: &Name) -> Result<Option<String>> {
+        Ok(None)
+    }
     /// What is known of the rows of tables.
     fn statistics(&self) -> &dyn Known {
         &NothingKnown
@@ -256,6 +262,22 @@ impl<'b> Binder<'b> {
             if let Some(view) = self.names.view(&name)? {
                 return Ok(Some((name, view)));
             }
+        }
+        Ok(None)
+    }
+
+    /// The sequence that a name means, with its owner.
+    pub(crate) fn find_sequence(&self, object: &ObjectName) -> Result<Option<(Name, String)>> {
+        for name in self.candidates(object)? {
+            let Some(owner) = self.names.sequence_owner(&name)? else { continue };
+            let temporary = self.settings.temporary();
+            if temporary.is_own(&name.schema) {
+                return Ok(Some((name, self.settings.user().to_owned())));
+            }
+            if has_number(&name.schema) && self.names.objects()?.is_temporary(&name.schema) {
+                return Err(of_other_session());
+            }
+            return Ok(Some((name, owner)));
         }
         Ok(None)
     }

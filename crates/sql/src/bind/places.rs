@@ -27,10 +27,10 @@ pub(crate) enum What {
     Star(Vec<ColumnText>),
     /// The name of a column; `is_item` where a list has it without another name.
     Column { text: ColumnText, is_item: bool, is_whole: bool },
-    /// The row of a table, under the table's name; `is_item` as above.
-    Row { table: String, is_item: bool },
-    /// The columns in `USING`, and which of both sides are equal.
-    Using(Vec<(ColumnText, ColumnText)>),
+    /// The row of a table, under the table's name; `is_item` as above. Of an alias of `USING`, with its columns.
+    Row { table: String, is_item: bool, columns: Option<Vec<ColumnText>> },
+    /// The columns in `USING`, and which of both sides are equal; with the alias, and where the columns end before it.
+    Using { pairs: Vec<(ColumnText, ColumnText)>, alias: Option<(String, usize)> },
     /// The table behind `NATURAL JOIN`, which may end with a list of names.
     Natural { pairs: Vec<(ColumnText, ColumnText)>, has_list: bool },
     /// The first table of a join in parentheses with a name, and the columns that it has.
@@ -49,7 +49,7 @@ pub(crate) struct Alias {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ColumnText {
     /// The table, as it is called here.
-    table: Option<String>,
+    pub(super) table: Option<String>,
     /// Its name here.
     name: String,
     /// Its name where the list of names behind the alias of its table is left out.
@@ -70,7 +70,7 @@ impl ColumnText {
             table: column.table.clone(),
             name: column.name.clone(),
             own: column.own_name.as_ref().unwrap_or(&column.name).clone(),
-            merged: column.merged.as_ref().filter(|_| is_bare).map(|merged| merged.1.clone()),
+            merged: column.merged.as_ref().filter(|_| is_bare || column.of_using.is_some()).map(|it| it.text.clone()),
             of: of.filter(|(_, (text, _))| *text == column.name).map(|(name, (text, _))| (name, text.clone())),
             is_hidden,
         }
@@ -180,16 +180,18 @@ impl Binder<'_> {
         let ([first, ..], [.., last], true) = (idents, idents, self.wants_places()) else { return };
         let Some((column, is_hidden)) = level.found(table, name) else { return };
         let text = ColumnText::of(column, table.is_none(), is_hidden);
-        // `(t).a` has something between the table and the column.
-        let is_whole = idents.len() != 2;
+        // `(t).a` has something between the table and the column, and an alias of `USING` is no table.
+        let is_whole = idents.len() != 2 || column.of_using.is_some();
         let first = if is_whole { first } else { last };
         self.add_place(first.span, last.span, What::Column { text, is_item, is_whole });
     }
 
     /// The row of a table is named.
-    pub(super) fn place_row(&self, ident: &ast::Ident, is_item: bool) {
+    pub(super) fn place_row(&self, ident: &ast::Ident, is_item: bool, level: &Level<'_>) {
         if self.wants_places() {
-            self.add_place(ident.span, ident.span, What::Row { table: crate::parse::name(ident), is_item });
+            let table = crate::parse::name(ident);
+            let columns = level.of_using(&table);
+            self.add_place(ident.span, ident.span, What::Row { table, is_item, columns });
         }
     }
 
@@ -204,8 +206,11 @@ impl Binder<'_> {
             _ if !self.wants_places() => {}
             ast::JoinConstraint::Using(columns) => {
                 let idents: Vec<&ast::Ident> = columns.iter().filter_map(|name| name.0.last()?.as_ident()).collect();
-                if let ([first, ..], [.., last]) = (&idents[..], &idents[..]) {
-                    self.add_place(first.span, last.span, What::Using(pairs));
+                let (names, alias) = crate::parse::forms::split_alias(columns);
+                let end = idents.get(names.len() - 1).and_then(|last| bounds(last.span, last.span));
+                if let ([first, ..], [.., last], Some((_, end))) = (&idents[..], &idents[..], end) {
+                    let alias = alias.map(|alias| (alias, end));
+                    self.add_place(first.span, last.span, What::Using { pairs, alias });
                 }
             }
             ast::JoinConstraint::Natural => {

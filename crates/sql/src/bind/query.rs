@@ -284,6 +284,13 @@ impl Binder<'_> {
         level.columns = scope_of(None, columns);
         let mut keys = Vec::with_capacity(order.len());
         for key in order {
+            if let ast::Expr::Identifier(ident) = &key.expr {
+                let name = parse::name(ident);
+                if columns.iter().filter(|column| column.name == name).count() > 1 {
+                    let message = format!("ORDER BY \"{name}\" is ambiguous");
+                    return Err(SqlError::new(SqlState::AmbiguousColumn, message).at_ident(ident));
+                }
+            }
             let expr = match number_of(&key.expr, columns.len())? {
                 Some(at) => Typed::new(Expr::Column(at), columns[at].declared),
                 None => self.expr(&key.expr, &level)?,
@@ -364,6 +371,7 @@ pub(crate) fn scope_of(table: Option<&str>, columns: &[OutColumn]) -> Vec<ScopeC
         merged: None,
         own_name: None,
         is_of_join: false,
+        of_using: None,
         field: None,
     };
     columns.iter().enumerate().map(name).collect()

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::places::ColumnText;
 use super::uses::Use;
 use super::window::NamedWindow;
 use crate::error::{Result, SqlError, SqlState};
@@ -58,6 +59,15 @@ impl Typed {
     }
 }
 
+/// What `USING` has made of two columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Merged {
+    pub(crate) expr: Expr,
+    pub(crate) declared: Declared,
+    /// How it is written.
+    pub(crate) text: String,
+}
+
 /// A column that a query can name.
 #[derive(Clone, Debug)]
 pub(crate) struct ScopeColumn {
@@ -76,10 +86,12 @@ pub(crate) struct ScopeColumn {
     pub(crate) present: Option<Rc<[Expr]>>,
     /// The table or view that it is a column of, and its position there.
     pub(crate) origin_use: Option<(Rc<Use>, usize)>,
-    /// Where `USING` of a full join has made one column of two: what its name without the table's means, and how that is written.
-    pub(crate) merged: Option<Rc<(Expr, String)>>,
+    /// Where `USING` has made something else of it: what its name without the table's means.
+    pub(crate) merged: Option<Rc<Merged>>,
     /// Whether its table is a join that has a name.
     pub(crate) is_of_join: bool,
+    /// Whether its table is an alias of `USING`: the tables whose columns it is made of.
+    pub(crate) of_using: Option<Rc<[String]>>,
     /// Its name where the list of names behind the alias of its table is left out.
     pub(crate) own_name: Option<String>,
     /// What it is called now as a field of its row, where the query of a view knows it by another name, or not at all.
@@ -88,8 +100,8 @@ pub(crate) struct ScopeColumn {
 
 impl ScopeColumn {
     /// What its name means without the table's.
-    pub(crate) fn bare(&self) -> &Expr {
-        self.merged.as_ref().map_or(&self.expr, |merged| &merged.0)
+    pub(crate) fn bare(&self) -> (&Expr, Declared) {
+        self.merged.as_ref().map_or((&self.expr, self.declared), |merged| (&merged.expr, merged.declared))
     }
 
     /// Whether its table has this alias.
@@ -208,8 +220,8 @@ impl<'p> Level<'p> {
         match (found.next(), found.next()) {
             (Some(column), None) => {
                 column.is_read();
-                let expr = if table.is_none() { column.bare() } else { &column.expr };
-                Ok(Some(Typed::new(expr.clone(), column.declared)))
+                let (expr, declared) = if table.is_none() { column.bare() } else { (&column.expr, column.declared) };
+                Ok(Some(Typed::new(expr.clone(), declared)))
             }
             (Some(_), Some(_)) => {
                 let message = format!("column reference \"{name}\" is ambiguous");
@@ -247,6 +259,21 @@ impl<'p> Level<'p> {
         Some(row)
     }
 
+    /// All columns of a table, each by itself.
+    pub(crate) fn all_of(&self, table: &str) -> Result<Option<Vec<Typed>>> {
+        let mut level = self;
+        while !level.columns.iter().any(|column| column.is_of(table)) {
+            let Some(parent) = level.parent else { return Ok(None) };
+            level = parent;
+        }
+        let names: Vec<&str> = level.of_table(table).map(|column| column.name.as_str()).collect();
+        names
+            .into_iter()
+            .filter_map(|name| self.resolve(Some(table), name).transpose())
+            .collect::<Result<_>>()
+            .map(Some)
+    }
+
     /// The columns in the order of `*`.
     pub(crate) fn starred(&self) -> impl Iterator<Item = &ScopeColumn> {
         let natural = if self.star.is_empty() { 0..self.columns.len() } else { 0..0 };
@@ -256,6 +283,16 @@ impl<'p> Level<'p> {
     /// The columns of a table that `*` means.
     pub(crate) fn of_table<'l>(&'l self, table: &'l str) -> impl Iterator<Item = &'l ScopeColumn> {
         self.columns.iter().filter(move |column| column.is_of(table) && !column.is_hidden)
+    }
+
+    /// How the columns of an alias of `USING` are written, if a name is one.
+    pub(crate) fn of_using(&self, alias: &str) -> Option<Vec<ColumnText>> {
+        let columns: Vec<&ScopeColumn> = self.columns.iter().filter(|column| column.is_of(alias)).collect();
+        match columns.first() {
+            None => self.parent?.of_using(alias),
+            Some(first) if first.of_using.is_none() => None,
+            Some(_) => Some(columns.into_iter().map(|column| ColumnText::of(column, false, false)).collect()),
+        }
     }
 
     /// The column that a name was resolved to, and whether the name of its table means another one here, too.
@@ -270,6 +307,9 @@ impl<'p> Level<'p> {
             (one, other) => one.is_none() && other.is_none(),
         };
         let hides = |found: &ScopeColumn, is_own: bool| {
+            if let Some(tables) = &found.of_using {
+                return !is_own && self.columns.iter().any(|column| tables.iter().any(|table| column.is_of(table)));
+            }
             let same_name = self.columns.iter().filter(|column| column.table == found.table);
             same_name.into_iter().any(|column| !is_own || !is_of(column, found))
         };

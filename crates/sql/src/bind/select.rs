@@ -56,6 +56,17 @@ impl Listed {
         }
     }
 
+    /// Whether both give the same value.
+    fn is_same(&self, other: &Listed) -> bool {
+        match (&self.item, &other.item) {
+            (ListItem::One(one), ListItem::One(other)) => one == other,
+            (ListItem::Set(one, of_one), ListItem::Set(other, of_other)) => {
+                one.name() == other.name() && one.columns == other.columns && of_one == of_other
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn expr(&self) -> Option<&Expr> {
         match &self.item {
             ListItem::One(expr) => Some(expr),
@@ -116,6 +127,10 @@ impl Binder<'_> {
             let message = format!("relation \"{missing}\" in FOR UPDATE clause not found in FROM clause");
             return Err(SqlError::new(SqlState::UndefinedTable, message));
         }
+        if for_update && named.iter().filter_map(|(name, _)| name.as_ref()).any(|name| level.of_using(name).is_some()) {
+            let message = "FOR UPDATE cannot be applied to a join";
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+        }
         drop(named);
         *level.aggregates.borrow_mut() = Aggregates::Gathered(Vec::new());
         level.keeps_unknown.set(keeps_unknown);
@@ -140,7 +155,7 @@ impl Binder<'_> {
             Aggregates::Refused(_) => Vec::new(),
         };
         let groups = self.groups(&select.group_by, &list, &level)?;
-        let columns = level.columns.clone();
+        let columns = from.columns.clone();
         level.end(outer);
         let output = Output { list, keys, distinct_on, having };
         if for_update {
@@ -228,7 +243,7 @@ impl Binder<'_> {
                     return Err(SqlError::new(SqlState::UndefinedTable, message));
                 }
                 self.place_star(Some(name), options, level.of_table(&table));
-                list.extend(level.of_table(&table).map(|column| star(column, &column.expr)));
+                list.extend(level.of_table(&table).map(|column| star(column, (&column.expr, column.declared))));
             }
             other => return Err(SqlError::unsupported(format!("{other}"))),
         }
@@ -294,10 +309,7 @@ impl Binder<'_> {
             let listed = match number_of(&key.expr, list.len())? {
                 Some(at) => Some(at),
                 None => match &key.expr {
-                    ast::Expr::Identifier(ident) => {
-                        let name = parse::name(ident);
-                        list.iter().position(|listed| listed.column.name == name)
-                    }
+                    ast::Expr::Identifier(ident) => listed_as(list, ident, "ORDER BY")?,
                     _ => None,
                 },
             };
@@ -316,12 +328,28 @@ impl Binder<'_> {
 
     fn distinct_on(&self, select: &ast::Select, list: &[Listed], level: &Level<'_>) -> Result<Vec<Expr>> {
         let Some(Distinct::On(exprs)) = &select.distinct else { return Ok(Vec::new()) };
-        let bind = |expr: &ast::Expr| match number_of(expr, list.len())? {
+        let listed = |expr: &ast::Expr| match expr {
+            ast::Expr::Identifier(ident) => listed_as(list, ident, "DISTINCT ON"),
+            expr => number_of(expr, list.len()),
+        };
+        let bind = |expr: &ast::Expr| match listed(expr)? {
             Some(at) => list[at].expr().cloned().ok_or_else(|| SqlError::unsupported("DISTINCT ON of a set")),
             None => Ok(self.expr(expr, level)?.expr),
         };
         exprs.iter().map(bind).collect()
     }
+}
+
+/// The entry of a list with a name, behind the words of a clause. Two entries that are not the same leave open which is meant.
+pub(super) fn listed_as(list: &[Listed], ident: &ast::Ident, clause: &str) -> Result<Option<usize>> {
+    let name = parse::name(ident);
+    let mut found = list.iter().enumerate().filter(|(_, listed)| listed.column.name == name);
+    let Some((at, first)) = found.next() else { return Ok(None) };
+    if found.any(|(_, other)| !first.is_same(other)) {
+        let message = format!("{clause} \"{name}\" is ambiguous");
+        return Err(SqlError::new(SqlState::AmbiguousColumn, message).at_ident(ident));
+    }
+    Ok(Some(at))
 }
 
 /// A `SELECT` that was bound.
@@ -423,10 +451,10 @@ struct OrderKey {
 }
 
 /// A column that `*` stands for.
-fn star(column: &ScopeColumn, expr: &Expr) -> Listed {
+fn star(column: &ScopeColumn, (expr, declared): (&Expr, Declared)) -> Listed {
     column.is_read();
-    let ScopeColumn { name, declared, origin, .. } = column;
-    let declared = if declared.ty == Type::Unknown { Declared::from(Type::Text) } else { *declared };
+    let ScopeColumn { name, origin, .. } = column;
+    let declared = if declared.ty == Type::Unknown { Declared::from(Type::Text) } else { declared };
     Listed {
         item: ListItem::One(expr.clone()),
         column: OutColumn { name: name.clone(), declared, origin: *origin },

@@ -55,7 +55,10 @@ impl Binder<'_> {
                 self.apply("timezone", vec![bind(time_zone)?, bind(timestamp)?])
             }
             ast::Expr::Extract { field, expr, .. } => {
-                let field = field.to_string().to_lowercase();
+                let field = match field {
+                    ast::DateTimeField::Custom(ident) => ident.value.to_lowercase(),
+                    field => field.to_string().to_lowercase(),
+                };
                 let field = Typed::new(Expr::Constant(Datum::text(field)), Type::Text);
                 self.apply("extract", vec![field, bind(expr)?])
             }
@@ -297,15 +300,33 @@ impl Binder<'_> {
         list.args.iter().map(bind).collect()
     }
 
+    /// The values of `ROW(...)`.
+    fn row_arguments(&self, list: &ast::FunctionArgumentList, level: &Level<'_>) -> Result<Vec<Typed>> {
+        let mut values = Vec::with_capacity(list.args.len());
+        for argument in &list.args {
+            let part = match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => expr.clone(),
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => {
+                    ast::Expr::QualifiedWildcard(table.clone(), ast::helpers::attached_token::AttachedToken::empty())
+                }
+                _ => return Err(SqlError::new(SqlState::SyntaxError, "ROW takes values without names")),
+            };
+            values.extend(self.row_parts(std::iter::once(&part), level)?);
+        }
+        Ok(values)
+    }
+
     /// What is written as a function, and evaluates only some of its arguments or takes any number.
     fn form(&self, name: &str, list: &ast::FunctionArgumentList, level: &Level<'_>) -> Result<Option<Typed>> {
         if !matches!(name, "coalesce" | "nullif" | "greatest" | "least" | "row" | "pg_typeof") {
             return Ok(None);
         }
+        if name == "row" {
+            return Ok(Some(Typed::row(self.row_arguments(list, level)?)));
+        }
         let mut arguments = self.arguments(list, level)?;
         let count = arguments.len();
         Ok(Some(match (name, count) {
-            ("row", _) => Typed::row(arguments),
             ("coalesce", 1..) => {
                 let (exprs, declared) = self.unify("COALESCE", arguments)?;
                 Typed::new(Expr::Coalesce(exprs), declared)

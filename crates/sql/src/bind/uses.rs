@@ -9,7 +9,15 @@ use crate::catalog::objects::Objects;
 use crate::catalog::rights::{Object, Rights};
 use crate::error::Result;
 
-/// A table or view in a statement, while that is bound.
+/// What has rows that a statement names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UseKind {
+    Table,
+    View,
+    Sequence,
+}
+
+/// A table, a view or a sequence in a statement, while that is bound.
 #[derive(Debug)]
 pub(crate) struct Use {
     /// The parts of the name in the statement.
@@ -17,7 +25,7 @@ pub(crate) struct Use {
     pub(crate) name: Name,
     /// Whether the query of a view names it, and not the statement itself.
     pub(crate) is_within_view: bool,
-    is_view: bool,
+    kind: UseKind,
     owner: String,
     /// The role whose rights count; `None`: who runs the statement.
     on_behalf_of: Option<String>,
@@ -49,7 +57,7 @@ impl Use {
     pub(crate) fn new(
         text: Vec<String>,
         name: &Name,
-        is_view: bool,
+        kind: UseKind,
         owner: &str,
         on_behalf_of: Option<String>,
         columns: Vec<(String, String)>,
@@ -58,7 +66,7 @@ impl Use {
             text,
             name: name.clone(),
             is_within_view: on_behalf_of.is_some(),
-            is_view,
+            kind,
             owner: owner.to_owned(),
             on_behalf_of,
             columns,
@@ -99,7 +107,11 @@ impl Use {
             let known = positions.iter().filter_map(|at| self.columns.get(*at));
             known.map(|(_, name)| name.clone()).collect::<Vec<_>>()
         };
-        let object = if self.is_view { Object::View(self.name.clone()) } else { Object::Table(self.name.clone()) };
+        let object = match self.kind {
+            UseKind::Table => Object::Table(self.name.clone()),
+            UseKind::View => Object::View(self.name.clone()),
+            UseKind::Sequence => Object::Sequence(self.name.clone()),
+        };
         let read = names(&self.read);
         let needed = if read.is_empty() { self.needed.get() } else { self.needed.get().and(Rights::SELECT) };
         Need {

@@ -14,7 +14,7 @@ use super::from::relation_columns;
 use super::query::{locking, renamed, scope_of};
 use super::scope::{Level, ScopeColumn};
 use super::select::{ListItem, Listed};
-use super::uses::Use;
+use super::uses::{Use, UseKind};
 use super::{Binder, OutColumn};
 use crate::catalog::name::Name;
 use crate::catalog::objects::{CheckOption, Reference, ViewEntry};
@@ -212,7 +212,7 @@ impl Binder<'_> {
     /// Notes that a table is used, and makes its columns those that the query knows.
     pub(super) fn use_table(&self, parts: &[String], relation: &Relation, columns: &mut [ScopeColumn]) -> Rc<Use> {
         let known = relation.columns[..relation.visible()].iter().map(|column| column.name.clone()).collect();
-        self.used(parts, &relation.name, false, &relation.notes.owner, known, columns)
+        self.used(parts, (&relation.name, UseKind::Table), &relation.notes.owner, known, columns)
     }
 
     /// Notes that a view is used, and makes its columns those that the query knows.
@@ -224,14 +224,25 @@ impl Binder<'_> {
         columns: &mut [ScopeColumn],
     ) -> Rc<Use> {
         let known = view.columns.iter().map(|column| column.name.clone()).collect();
-        self.used(parts, name, true, &view.owner, known, columns)
+        self.used(parts, (name, UseKind::View), &view.owner, known, columns)
+    }
+
+    /// Notes that a sequence is read, and makes its columns those that the query knows.
+    pub(super) fn use_sequence(
+        &self,
+        parts: &[String],
+        name: &Name,
+        owner: &str,
+        columns: &mut [ScopeColumn],
+    ) -> Rc<Use> {
+        let known = columns.iter().map(|column| column.name.clone()).collect();
+        self.used(parts, (name, UseKind::Sequence), owner, known, columns)
     }
 
     fn used(
         &self,
         parts: &[String],
-        name: &Name,
-        is_view: bool,
+        (name, kind): (&Name, UseKind),
         owner: &str,
         known: Vec<String>,
         columns: &mut [ScopeColumn],
@@ -249,7 +260,7 @@ impl Binder<'_> {
             }
         }
         let named = known.into_iter().map(|name| (name.clone(), name)).collect();
-        let used = Use::new(parts.to_vec(), name, is_view, owner, self.on_behalf_of(), named);
+        let used = Use::new(parts.to_vec(), name, kind, owner, self.on_behalf_of(), named);
         for (at, column) in columns.iter_mut().enumerate() {
             column.origin_use = Some((used.clone(), at));
         }
@@ -269,7 +280,13 @@ impl Binder<'_> {
         }
         match self.find_view(name)? {
             Some((name, view)) => self.view_target(&parts, &name, &view, &shown, verb),
-            None => Err(super::undefined_table(name)),
+            None => match self.find_sequence(name)? {
+                Some((found, _)) => {
+                    let message = format!("cannot change sequence \"{}\"", found.name);
+                    Err(SqlError::new(SqlState::WrongObjectType, message).at_node(name))
+                }
+                None => Err(super::undefined_table(name)),
+            },
         }
     }
 

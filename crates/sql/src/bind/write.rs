@@ -384,6 +384,7 @@ impl Binder<'_> {
             }
         }
         let mut from = From::default();
+        from.call(&table.relation)?;
         let alias = shown.unwrap_or(last).into();
         let source = Source::Table { relation: target.relation.clone(), alias, lock: RowLock::Wait };
         from.tree = Some(from.add(source, Vec::new(), columns));
@@ -392,6 +393,19 @@ impl Binder<'_> {
             self.add_tables(&mut from, other, false, None)?;
         }
         Ok((target, from))
+    }
+
+    /// The condition of `COPY ... FROM`, over the rows of a table.
+    pub(crate) fn copy_condition(&self, relation: &Relation, text: &str) -> Result<Expr> {
+        let mut level = Level::new(None, &self.registers);
+        level.columns = relation_columns(relation, &relation.name.name);
+        level.refuse_aggregates("COPY FROM WHERE conditions");
+        let condition = self.condition(&parse::expression(text)?, "WHERE", &level)?;
+        if condition.any(&|part| matches!(part, Expr::Subquery(_))) {
+            let message = "cannot use subquery in COPY FROM WHERE condition";
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+        }
+        Ok(condition)
     }
 
     #[expect(clippy::type_complexity, reason = "two halves of one clause")]

@@ -50,6 +50,17 @@ pub(crate) struct Sequence {
     pub(crate) next: Option<i64>,
 }
 
+impl Sequence {
+    /// What it has given last: the value before the next one that no session has taken. `None`: it has given none.
+    pub(crate) fn last_value(&self) -> Option<i64> {
+        match self.next {
+            Some(next) if next == self.start => None,
+            Some(next) => Some(next.wrapping_sub(self.increment)),
+            None => Some(if self.increment > 0 { self.maximum } else { self.minimum }),
+        }
+    }
+}
+
 /// Returns the sequences that statements see.
 pub(crate) fn sequences(store: &dyn Store) -> Result<Vec<Sequence>> {
     let system = store.table("osier_sequences")?;

@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, SqlError, SqlState};
 
-/// The version that knows all members, and those without temporary tables, generated columns, and foreign keys.
-const VERSION: u32 = 4;
+/// The version that knows all members, and those without collations, temporary tables, generated columns, and foreign keys.
+const VERSION: u32 = 5;
+const VERSION_WITHOUT_COLLATIONS: u32 = 4;
 const VERSION_WITHOUT_TEMPORARY: u32 = 3;
 const VERSION_WITHOUT_GENERATED: u32 = 2;
 const VERSION_WITHOUT_KEYS: u32 = 1;
@@ -72,6 +73,9 @@ pub(crate) struct ColumnNote {
     /// The sequence that belongs to the column, as the engine names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sequence: Option<String>,
+    /// The collation that it was declared with: all order texts in the same way here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) collation: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) comment: Option<String>,
 }
@@ -200,7 +204,8 @@ impl Notes {
     /// The text that the schema keeps.
     pub(crate) fn text(&self) -> String {
         let version = match () {
-            () if self.on_commit.is_some() => VERSION,
+            () if self.columns.iter().any(|column| column.collation.is_some()) => VERSION,
+            () if self.on_commit.is_some() => VERSION_WITHOUT_COLLATIONS,
             () if self.columns.iter().any(|column| column.is_generated) => VERSION_WITHOUT_TEMPORARY,
             () if self.foreign_keys.is_empty() && self.referenced_by.is_empty() => VERSION_WITHOUT_KEYS,
             () => VERSION_WITHOUT_GENERATED,
@@ -237,6 +242,9 @@ mod tests {
         let temporary = old.replace(r#""owner""#, r#""on_commit":"delete_rows","owner""#);
         let text = read(&temporary).expect("readable").expect("notes").text();
         assert!(text.starts_with(r#"{"version":4,"#), "an earlier program must refuse {text}");
-        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":5"#)).unwrap_err().code(), "XX001");
+        let collated = old.replace(r#""bigint"}"#, r#""text","collation":"C"}"#);
+        let text = read(&collated).expect("readable").expect("notes").text();
+        assert!(text.starts_with(r#"{"version":5,"#), "an earlier program must refuse {text}");
+        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":6"#)).unwrap_err().code(), "XX001");
     }
 }

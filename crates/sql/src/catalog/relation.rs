@@ -41,6 +41,8 @@ pub(crate) struct Column {
     /// Whether the default is what each row has, computed of its other columns.
     pub(crate) is_generated: bool,
     pub(crate) identity: Option<Identity>,
+    /// The collation that it was declared with.
+    pub(crate) collation: Option<String>,
 }
 
 /// A secondary index.
@@ -71,6 +73,7 @@ impl Relation {
                 default: note.and_then(|note| note.default.clone()),
                 is_generated: note.is_some_and(|note| note.is_generated),
                 identity: note.and_then(|note| note.identity),
+                collation: note.and_then(|note| note.collation.clone()),
             });
         }
         let indexes = schema.indexes().iter().map(|index| Index {

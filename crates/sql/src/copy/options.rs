@@ -20,6 +20,8 @@ pub(crate) struct Options {
     pub(crate) delimiter: u8,
     pub(crate) null: Vec<u8>,
     pub(crate) has_header: bool,
+    /// Whether the header must have the names of the columns.
+    pub(crate) matches_header: bool,
     pub(crate) quote: u8,
     pub(crate) escape: u8,
     /// Columns that are quoted always; `*` is all.
@@ -35,6 +37,7 @@ struct Said {
     delimiter: Option<char>,
     null: Option<String>,
     has_header: bool,
+    matches_header: bool,
     quote: Option<char>,
     escape: Option<char>,
     force_quote: Vec<String>,
@@ -82,10 +85,12 @@ impl Said {
             CopyOption::Escape(escape) => self.escape = Some(*escape),
             CopyOption::ForceQuote(columns) => self.force_quote = names(columns),
             CopyOption::ForceNotNull(columns) => self.force_not_null = names(columns),
+            option if parse::copy::is_match(option) => self.matches_header = true,
             CopyOption::ForceNull(columns) => self.force_null = names(columns),
             CopyOption::Encoding(encoding) => {
-                if !matches!(encoding.to_lowercase().as_str(), "utf8" | "utf-8") {
-                    return Err(SqlError::unsupported(format!("the encoding {encoding}")));
+                if !matches!(encoding.to_lowercase().as_str(), "utf8" | "utf-8" | "unicode") {
+                    return Err(SqlError::unsupported(format!("the encoding {encoding} of COPY"))
+                        .with_hint("Texts are UTF8 here: convert the data, or leave ENCODING out."));
                 }
             }
         }
@@ -148,6 +153,7 @@ impl Said {
             delimiter,
             null: null.into_bytes(),
             has_header: self.has_header,
+            matches_header: self.matches_header,
             quote,
             escape,
             force_quote: self.force_quote,

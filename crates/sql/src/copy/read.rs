@@ -62,6 +62,8 @@ impl LineEnd {
 #[derive(Debug)]
 pub(crate) struct Reader {
     options: Options,
+    /// The names that the header must have.
+    header: Vec<String>,
     /// What has come and is not taken yet.
     pending: Vec<u8>,
     /// How far `pending` was looked through.
@@ -77,10 +79,20 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(options: Options) -> Reader {
+    pub(crate) fn new(options: Options, columns: Vec<String>) -> Reader {
         let (records, lines) = (0, 0);
         let (looked, is_begun, is_ended) = (Looked::default(), false, false);
-        Reader { options, pending: Vec::new(), looked, line_end: None, records, lines, is_begun, is_ended }
+        Reader {
+            options,
+            header: columns,
+            pending: Vec::new(),
+            looked,
+            line_end: None,
+            records,
+            lines,
+            is_begun,
+            is_ended,
+        }
     }
 
     /// Adds data.
@@ -118,6 +130,13 @@ impl Reader {
                 false => memchr_iter(b'\n', taken).count() as u64 + u64::from(!taken.ends_with(b"\n")),
             };
             if self.records == 1 && self.options.has_header {
+                if self.options.matches_header {
+                    let fields = self.fields(&self.pending[record], is_plain);
+                    match fields.and_then(|fields| self.match_header(&fields)) {
+                        Ok(()) => {}
+                        Err(error) => break Err(error),
+                    }
+                }
                 continue;
             }
             let taken = self.fields(&self.pending[record], is_plain).and_then(|fields| take(self.lines, fields));
@@ -132,6 +151,30 @@ impl Reader {
             return Err(SqlError::new(SqlState::ProgramLimitExceeded, message));
         }
         result
+    }
+
+    /// Refuses a header whose names are not those of the columns.
+    fn match_header(&self, fields: &[Field<'_>]) -> Result<()> {
+        if fields.len() != self.header.len() {
+            let (got, expected) = (fields.len(), self.header.len());
+            return Err(
+                self.in_header(format!("wrong number of fields in header line: got {got}, expected {expected}"))
+            );
+        }
+        for (at, (field, name)) in fields.iter().zip(&self.header).enumerate() {
+            let got = match field {
+                Some(field) if **field == *name.as_bytes() => continue,
+                Some(field) => format!("got \"{}\"", String::from_utf8_lossy(field)),
+                None => format!("got null value (\"{}\")", String::from_utf8_lossy(&self.options.null)),
+            };
+            let message = format!("column name mismatch in header line field {}: {got}, expected \"{name}\"", at + 1);
+            return Err(self.in_header(message));
+        }
+        Ok(())
+    }
+
+    fn in_header(&self, message: String) -> SqlError {
+        SqlError::new(SqlState::BadCopyFileFormat, message).with_context(format!("COPY, line {}", self.lines))
     }
 
     /// The bytes that make a line no plain one. In text the end of lines of other data is one.

@@ -18,7 +18,7 @@ fn options(format: Format) -> Options {
 }
 
 fn read(options: &Options, pieces: &[&[u8]]) -> Result<Vec<Vec<Field<'static>>>> {
-    let mut reader = Reader::new(options.clone());
+    let mut reader = Reader::new(options.clone(), Vec::new());
     let mut records = Vec::new();
     let mut keep = |_: u64, fields: Fields<'_>| {
         records.push(fields.into_iter().map(|field| field.map(|bytes| bytes.into_owned().into())).collect());

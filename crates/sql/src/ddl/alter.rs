@@ -334,7 +334,8 @@ impl Definer<'_, '_> {
         if from.ty != to.ty {
             self.type_literals(blueprint, name, to)?;
         }
-        blueprint.column_mut(name)?.declared = to;
+        let column = blueprint.column_mut(name)?;
+        (column.declared, column.collation) = (to, None);
         Ok(value)
     }
 

@@ -53,6 +53,7 @@ pub(super) struct ColumnPlan {
     pub(super) is_generated: bool,
     pub(super) identity: Option<Identity>,
     pub(super) sequence: Option<String>,
+    pub(super) collation: Option<String>,
     pub(super) comment: Option<String>,
 }
 
@@ -100,6 +101,7 @@ impl Blueprint {
             is_generated: column.is_generated,
             identity: column.identity,
             sequence: note(at).and_then(|note| note.sequence.clone()),
+            collation: column.collation.clone(),
             comment: note(at).and_then(|note| note.comment.clone()),
         });
         let names = |columns: &[usize]| columns.iter().map(|at| relation.columns[*at].name.clone()).collect::<Vec<_>>();
@@ -264,6 +266,7 @@ impl Blueprint {
                 is_generated: column.is_generated,
                 identity: column.identity,
                 sequence: column.sequence.clone(),
+                collation: column.collation.clone(),
                 comment: column.comment.clone(),
             });
         }
@@ -279,6 +282,7 @@ impl Blueprint {
                     is_generated: false,
                     identity: None,
                     sequence: self.hidden_sequence.clone(),
+                    collation: None,
                     comment: None,
                 });
                 builder.column(HIDDEN_KEY, osier::table::Type::Int64).primary_key([HIDDEN_KEY])

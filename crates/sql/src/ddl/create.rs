@@ -122,6 +122,7 @@ impl Definer<'_, '_> {
             is_generated: false,
             identity: None,
             sequence: None,
+            collation: None,
             comment: None,
         };
         if is_serial(&column.data_type) {
@@ -189,6 +190,8 @@ impl Definer<'_, '_> {
             ColumnOption::Collation(collation) => {
                 let text = Typed::new(Expr::NULL, blueprint.column_mut(name)?.declared);
                 collated(text, collation)?;
+                let name_of_it = parse::parts(collation)?.pop().filter(|collation| collation != "default");
+                blueprint.column_mut(name)?.collation = name_of_it;
             }
             ColumnOption::ForeignKey(key) => {
                 let mut key = key.clone();
@@ -283,6 +286,7 @@ impl Definer<'_, '_> {
                 is_generated: false,
                 identity,
                 sequence,
+                collation: None,
                 comment,
             })?;
         }

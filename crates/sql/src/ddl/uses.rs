@@ -75,7 +75,7 @@ impl Definer<'_, '_> {
         }
         let mut views = Vec::new();
         for (name, view) in &self.objects()?.views {
-            if names(&view.query, sequence)? {
+            if view.tables.iter().any(|reference| reference.is_to(sequence)) || names(&view.query, sequence)? {
                 views.push(name.clone());
             }
         }

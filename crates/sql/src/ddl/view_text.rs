@@ -118,9 +118,19 @@ fn plain_edits(found: &Placed) -> Vec<Edit> {
             Some((place.start, place.end, columns.join(", ")))
         }
         What::Table { name, .. } => Some((place.start, place.end, parse::sequence::quoted(&name.schema, &name.name))),
+        // The parenthesis stands right behind the alias, which is printed as one more column.
+        What::Using { alias: Some((alias, end)), .. } => Some((*end, place.end + 1, format!(") AS {}", quoted(alias)))),
         _ => None,
     };
     found.places.iter().filter_map(edit).chain(found.literals.iter().cloned()).collect()
+}
+
+/// The row of an alias of `USING`: the fields of `ROW(...)` would have no names.
+fn row_of_alias(columns: &[ColumnText]) -> Option<String> {
+    let list = columns.iter().map(|column| column.whole(true)).collect::<Option<Vec<_>>>()?;
+    // No column has this name, which would be found before the row.
+    let alias = quoted("*USING*");
+    Some(format!("(SELECT {alias} FROM (SELECT {}) AS {alias})", list.join(", ")))
 }
 
 /// Writes a query in which columns have their tables.
@@ -160,9 +170,12 @@ impl<'w> Writer<'w> {
             What::Column { text, is_item, .. } => {
                 edits.extend(text.whole(*is_item).map(|text| (start, end, text)));
             }
-            What::Row { table, is_item: false } => edits.push((start, end, format!("({}.*)", quoted(table)))),
+            What::Row { columns: Some(columns), .. } => {
+                edits.extend(row_of_alias(columns).map(|text| (start, end, text)));
+            }
+            What::Row { table, is_item: false, .. } => edits.push((start, end, format!("({}.*)", quoted(table)))),
             What::Row { .. } => {}
-            What::Using(pairs) => edits.extend(self.using(start, end, pairs)),
+            What::Using { pairs, .. } => edits.extend(self.using(start, end, pairs)),
             What::Natural { pairs, has_list } => {
                 let end = if *has_list { self.behind_parenthesis(end) } else { Some(end) };
                 edits.extend(end.and_then(|end| self.natural(start, end, pairs)).into_iter().flatten());

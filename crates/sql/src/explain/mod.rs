@@ -15,7 +15,11 @@ use std::collections::{HashMap, HashSet};
 use node::{Expected, Node};
 pub(crate) use show::{Options, Report, json, text};
 
+use crate::catalog::name::Name;
 use crate::catalog::system::SystemRelation;
+use crate::datum::Datum;
+use crate::expr::Expr;
+use crate::function;
 use crate::parse::quote::quoted;
 use crate::plan::estimate::Estimator;
 use crate::plan::{
@@ -190,6 +194,14 @@ impl Describer<'_> {
             }
         }
         let call = calls.join(", ");
+        if let [(function, arguments)] = &series.calls[..]
+            && function.name() == function::SEQUENCE_ROW
+            && let [Expr::Constant(Datum::Bytes(sequence))] = &arguments[..]
+        {
+            let sequence = Name::of_engine(&String::from_utf8_lossy(sequence));
+            let node = Node::named("Seq Scan", format!("Seq Scan on {}", quoted(&sequence.name)));
+            return Described { node: node.fact("Relation Name", sequence.name), names };
+        }
         let node = Node::named("Function Scan", format!("Function Scan on {}", series.calls[0].0.name()));
         names.extend(series.with_ordinality.then(|| "ordinality".to_owned()));
         Described { node: node.verbose("Function Call", call), names }

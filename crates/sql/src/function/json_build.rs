@@ -13,6 +13,7 @@ use crate::record::Record;
 use crate::settings::Settings;
 use crate::types::{Declared, Type};
 use crate::value::array::field_type;
+use crate::value::datetime;
 
 functions! {
     /// Functions that make JSON.
@@ -64,7 +65,13 @@ fn push_string(text: &str, out: &mut String) {
 fn shown_text(value: &Datum, declared: Declared, settings: &Settings) -> String {
     let ty = declared.ty;
     let mut text = Vec::new();
-    crate::value::push_text(value, declared, settings, &mut text);
+    // JSON has times in one style, whatever is set.
+    match value {
+        Datum::Date(days) => datetime::push_date(*days, &mut text),
+        Datum::Timestamp(us) if ty == Type::Timestamp => datetime::push_timestamp(*us, &mut text),
+        Datum::Timestamp(us) => datetime::push_timestamptz(*us, &settings.time_zone, &mut text),
+        value => crate::value::push_text(value, declared, settings, &mut text),
+    }
     let mut text = String::from_utf8_lossy(&text).into_owned();
     if matches!(ty, Type::Timestamp | Type::Timestamptz) && !text.ends_with("infinity") {
         text = text.replacen(' ', "T", 1);

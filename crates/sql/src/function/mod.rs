@@ -50,6 +50,9 @@ use crate::error::Result;
 use crate::settings::Settings;
 use crate::types::Type;
 
+/// What the function is called that returns the row of a sequence: no call has this name.
+pub(crate) const SEQUENCE_ROW: &str = "sequence row";
+
 /// The name, the parameters and the result of a function.
 pub type Signature = (&'static str, &'static [Parameter], Returns);
 

@@ -160,6 +160,9 @@ sets! {
     "jsonb_each_text" (Jsonb) -> Record ["key" Text, "value" Text] = |call, a| {
         super::json::pairs_of(call, &a[0], true).map(list)
     };
+    "sequence row" (Bytea) -> Record ["last_value" Int8, "log_cnt" Int8, "is_called" Bool] = |call, a| {
+        call.environment.ask(super::SEQUENCE_ROW, a).map(|row| list(vec![row]))
+    };
     "json_object_keys" (Json) -> Text = |_, a| super::json::text_keys(text(&a[0])).map(list);
     "jsonb_object_keys" (Jsonb) -> Text = |_, a| super::json::keys_of(&a[0]).map(list);
 }
@@ -171,7 +174,8 @@ const fn is_strict(flags: &[&str]) -> bool {
 
 /// Returns all functions that return rows.
 pub fn sets() -> impl Iterator<Item = super::Signature> {
-    SETS.iter().map(|set| (set.name, set.parameters, set.returns))
+    let callable = SETS.iter().filter(|set| !set.name.contains(' '));
+    callable.map(|set| (set.name, set.parameters, set.returns))
 }
 
 /// Whether a function that returns rows has the name.

@@ -52,6 +52,8 @@ asked! {
     "pg_advisory_unlock_shared" (Int4, Int4) -> Bool;
     "pg_advisory_unlock_all" () -> Void;
     "pg_sleep" (Float8) -> Void;
+    "pg_sleep_for" (Interval) -> Void;
+    "pg_sleep_until" (Timestamptz) -> Void;
     "pg_cancel_backend" (Int4) -> Bool;
     "pg_terminate_backend" (Int4) -> Bool;
 }

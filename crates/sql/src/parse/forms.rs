@@ -6,16 +6,31 @@
 //! - `LIKE ANY` is the operator of `LIKE` with `ANY`.
 //! - `FOR UPDATE` before `LIMIT` goes behind it.
 //! - `interval(1) 'text'` becomes a cast.
-//! - The alias of `USING (names) AS alias` is one of the names, with a sign before it.
+//! - The alias of `USING (names) AS alias` is one of the names, with a sign before it. `(t.*)` in a list is `t.*`, unless an
+//!   operator follows: then `t.*` is `(t.*)`.
+//! - `DROP INDEX CONCURRENTLY` is `DROP INDEX`.
 //! - The names of columns in `CREATE TABLE t (names) AS` go to the query, `WITH NO DATA` is `LIMIT 0`, and `(t).*` is `t.*`.
 //!
 //! Invariants:
 //! - What is written is valid in PostgreSQL too, but for that alias and `ROWS FROM`: views keep their queries so.
 //! - The time is linear in the number of tokens.
 
+use sqlparser::ast::ObjectName;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::is_plain;
+
+/// What stands before the alias of `USING` among the names of columns.
+const USING_ALIAS: char = '\u{2}';
+
+/// The names of columns in `USING`, and the alias behind them.
+pub(crate) fn split_alias(names: &[ObjectName]) -> (&[ObjectName], Option<String>) {
+    let alias = |name: &ObjectName| Some(name.0.last()?.as_ident()?.value.strip_prefix(USING_ALIAS)?.to_owned());
+    match names.split_last().and_then(|(last, names)| Some((names, alias(last)?))) {
+        Some((names, alias)) => (names, Some(alias)),
+        None => (names, None),
+    }
+}
 
 /// Words that tell that there may be something to write.
 const WORDS: &[&str] = &[
@@ -33,6 +48,7 @@ const WORDS: &[&str] = &[
     "asymmetric",
     "for",
     "interval",
+    "concurrently",
 ];
 
 /// Words behind which no more of a join follows.
@@ -94,6 +110,7 @@ fn is_possible(tokens: &[TokenWithSpan]) -> bool {
                     || is_select(last) && ENDS_OF_LIST.iter().any(|it| is_plain(word, it))
             }
             Token::Period => *last == Token::RParen,
+            Token::Mul => *last == Token::Period,
             Token::RParen | Token::SemiColon => is_select(last),
             _ => false,
         };
@@ -195,9 +212,13 @@ impl Solid<'_> {
     /// Writes what begins at a place.
     fn edit(&self, place: usize, edits: &mut Edits) {
         let Token::Word(word) = self.token(place) else {
-            if *self.token(place) == Token::LParen {
-                self.open_row(place, edits);
-                self.open_values(place, edits);
+            match self.token(place) {
+                Token::LParen => {
+                    self.open_row(place, edits);
+                    self.open_values(place, edits);
+                }
+                Token::Mul => self.open_star(place, edits),
+                _ => {}
             }
             return;
         };
@@ -211,6 +232,9 @@ impl Solid<'_> {
             || begins("asymmetric") && self.is_before(place, &["between"])
         {
             edits.gone.push(self.at(place));
+        } else if begins("concurrently") && self.is_before(place, &["index"]) && self.is_drop(place - 1) {
+            // An index goes with its transaction, and nobody waits longer for that.
+            edits.gone.push(self.at(place));
         } else if begins("trim") && *self.token(place + 1) == Token::LParen {
             let from = place + 2 + usize::from(self.is(place + 2, &["both", "leading", "trailing"]));
             edits.gone.extend(self.is(from, &["from"]).then(|| self.at(from)));
@@ -220,6 +244,7 @@ impl Solid<'_> {
             let direction = match self.token(place + 1) {
                 Token::Lt => "ASC",
                 Token::Gt => "DESC",
+                Token::LParen => return self.open_using(place + 1, edits),
                 _ => return,
             };
             edits.gone.extend([self.at(place), self.at(place + 1)]);
@@ -235,6 +260,24 @@ impl Solid<'_> {
         } else if begins("rows") && self.is(place + 1, &["from"]) && *self.token(place + 2) == Token::LParen {
             edits.gone.extend([self.at(place), self.at(place + 1)]);
             edits.before.push((self.at(place), vec![Token::make_word(super::ROWS_FROM, Some('"'))]));
+        }
+    }
+
+    /// Whether the word before a place is the `DROP` that a statement begins with.
+    fn is_drop(&self, place: usize) -> bool {
+        let is_first = |place: usize| place == 0 || *self.token(place - 1) == Token::SemiColon;
+        self.is_before(place, &["drop"]) && is_first(place - 1)
+    }
+
+    /// `USING (names) AS alias`.
+    fn open_using(&self, open: usize, edits: &mut Edits) {
+        let close = self.closes[open];
+        let has_alias = self.is(close + 1, &["as"]) && self.are_names(open, close);
+        if let (true, Token::Word(alias)) = (has_alias, self.token(close + 2)) {
+            let name = if alias.quote_style.is_some() { alias.value.clone() } else { alias.value.to_lowercase() };
+            let carried = Token::make_word(&format!("{USING_ALIAS}{name}"), Some('"'));
+            edits.before.push((self.at(close), vec![Token::Comma, carried]));
+            edits.gone.extend([self.at(close + 1), self.at(close + 2)]);
         }
     }
 
@@ -256,10 +299,44 @@ impl Solid<'_> {
             && self.closes[place] == place + 2
             && *self.token(place + 3) == Token::Period
             && *self.token(place + 4) == Token::Mul;
-        let begins = self.is_before(place, &["select", "distinct", "all", "returning"])
-            || place.checked_sub(1).is_some_and(|before| *self.token(before) == Token::Comma);
-        if is_row && begins {
+        if is_row && self.begins_entry(place) {
             edits.gone.extend([self.at(place), self.at(place + 2)]);
+        }
+        // `(t.*)` is `t.*`.
+        let is_star = matches!(self.token(place + 1), Token::Word(_))
+            && *self.token(place + 2) == Token::Period
+            && *self.token(place + 3) == Token::Mul
+            && self.closes[place] == place + 4;
+        if is_star && self.begins_entry(place) && !self.is_operand(place + 5) && *self.token(place + 5) != Token::Period
+        {
+            edits.gone.extend([self.at(place), self.at(place + 4)]);
+        }
+    }
+
+    /// Whether an entry of a list begins at a place.
+    fn begins_entry(&self, place: usize) -> bool {
+        self.is_before(place, &["select", "distinct", "all", "returning"])
+            || place.checked_sub(1).is_some_and(|before| *self.token(before) == Token::Comma)
+    }
+
+    /// Whether an operator stands at a place, so that a row is before it and not the columns of an entry.
+    fn is_operand(&self, place: usize) -> bool {
+        let sign = matches!(
+            self.token(place),
+            Token::Eq | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq | Token::DoubleColon
+        );
+        sign || self.is(place, &["is", "isnull", "notnull", "in", "not"])
+    }
+
+    /// `t.*` before an operator, where it would be the columns of an entry, is `(t.*)`.
+    fn open_star(&self, place: usize, edits: &mut Edits) {
+        let mut first = place;
+        while first >= 2 && *self.token(first - 1) == Token::Period && matches!(self.token(first - 2), Token::Word(_)) {
+            first -= 2;
+        }
+        if first < place && self.is_operand(place + 1) && self.begins_entry(first) {
+            edits.before.push((self.at(first), vec![Token::LParen]));
+            edits.before.push((self.at(place + 1), vec![Token::RParen]));
         }
     }
 

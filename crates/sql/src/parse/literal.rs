@@ -2,7 +2,8 @@
 //!
 //! The parser prints a quotation mark twice, unless it takes it for escaped already: where there are two of them in a row, or one
 //! behind a backslash. Such a literal was another one when it was read again, or ended in its middle, and the rest of it was read
-//! as SQL. So it becomes one with escapes, which is printed right. `N'...'` is printed without any care and becomes one of these.
+//! as SQL. So it becomes one with escapes, which is printed right. `N'...'` and `U&'...'` are
+//! printed without any care and become one of these.
 //!
 //! Literals with a line break between them are one.
 //!
@@ -32,9 +33,7 @@ pub(super) fn join(tokens: &mut [TokenWithSpan]) {
                 joined.push((first, at));
                 Some((first, false))
             }
-            (Token::SingleQuotedString(_) | Token::NationalStringLiteral(_) | Token::EscapedStringLiteral(_), _) => {
-                Some((at, false))
-            }
+            (token, _) if goes_on(token) => Some((at, false)),
             _ => None,
         };
     }
@@ -44,8 +43,12 @@ pub(super) fn join(tokens: &mut [TokenWithSpan]) {
         let Token::SingleQuotedString(more) = second else { continue };
         match &mut tokens[first].token {
             // Its escapes go on, too.
-            Token::EscapedStringLiteral(text) => text.push_str(&unescaped(more)),
-            Token::SingleQuotedString(text) | Token::NationalStringLiteral(text) => text.push_str(&more),
+            Token::EscapedStringLiteral(text) => text.push_str(&unescaped("E", more)),
+            Token::UnicodeStringLiteral(text) => text.push_str(&unescaped("U&", more)),
+            Token::SingleQuotedString(text)
+            | Token::NationalStringLiteral(text)
+            | Token::SingleQuotedByteStringLiteral(text)
+            | Token::HexStringLiteral(text) => text.push_str(&more),
             _ => {}
         }
     }
@@ -55,11 +58,24 @@ fn ends_line(space: &Whitespace) -> bool {
     matches!(space, Whitespace::Newline | Whitespace::SingleLineComment { .. })
 }
 
-/// What a text means in a literal with escapes.
-fn unescaped(text: String) -> String {
-    let literal = format!("E'{}'", text.replace('\'', "''"));
+/// Whether a literal may go on in the next line.
+fn goes_on(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::SingleQuotedString(_)
+            | Token::NationalStringLiteral(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::UnicodeStringLiteral(_)
+            | Token::SingleQuotedByteStringLiteral(_)
+            | Token::HexStringLiteral(_)
+    )
+}
+
+/// What a text means in a literal with escapes that begins so.
+fn unescaped(start: &str, text: String) -> String {
+    let literal = format!("{start}'{}'", text.replace('\'', "''"));
     match Tokenizer::new(&Postgres::default(), &literal).tokenize().as_deref() {
-        Ok([Token::EscapedStringLiteral(text)]) => text.clone(),
+        Ok([Token::EscapedStringLiteral(text) | Token::UnicodeStringLiteral(text)]) => text.clone(),
         _ => text,
     }
 }
@@ -75,6 +91,9 @@ pub(super) fn adapt(tokens: &mut [TokenWithSpan]) -> Result<()> {
                 token.token = Token::EscapedStringLiteral(std::mem::take(text));
             }
             Token::NationalStringLiteral(text) => token.token = Token::EscapedStringLiteral(std::mem::take(text)),
+            Token::UnicodeStringLiteral(text) if !text.contains('\0') => {
+                token.token = Token::EscapedStringLiteral(std::mem::take(text));
+            }
             Token::Word(word) if word.quote_style.is_some() && is_doubtful(&word.value, b'"') => {
                 let message = "a name with two quotation marks in a row, or one behind a backslash, is not supported";
                 let error = SqlError::new(SqlState::InvalidName, message);

@@ -37,6 +37,8 @@ pub(super) struct CopyIn {
     row: Option<Vec<Expr>>,
     /// Whether most rows can be written as they came.
     is_direct: bool,
+    /// Which rows are written.
+    condition: Option<Expr>,
     query: Query,
     count: u64,
     /// What foreign keys look at when all has come.
@@ -49,6 +51,30 @@ impl CopyIn {
     pub(super) fn shape(&self) -> CopyShape {
         shape(self.targets.len(), &self.options)
     }
+}
+
+/// Refuses to copy the rows of a relation that is no table.
+fn refuse_other(binder: &Binder<'_>, source: &CopySource) -> Result<()> {
+    let CopySource::Table { table_name, .. } = source else { return Ok(()) };
+    if binder.find_relation(table_name)?.is_some() {
+        return Ok(());
+    }
+    if binder.find_view(table_name)?.is_some() {
+        let message = format!("cannot copy from view \"{table_name}\"");
+        let error = SqlError::new(SqlState::WrongObjectType, message);
+        return Err(error.with_hint("Try the COPY (SELECT ...) TO variant."));
+    }
+    match binder.find_sequence(table_name)? {
+        Some((sequence, _)) => {
+            let message = format!("cannot copy from sequence \"{}\"", sequence.name);
+            Err(SqlError::new(SqlState::WrongObjectType, message))
+        }
+        None => Ok(()),
+    }
+}
+
+fn cannot_match() -> SqlError {
+    SqlError::new(SqlState::FeatureNotSupported, "cannot use \"match\" with HEADER in COPY TO")
 }
 
 fn shape(columns: usize, options: &Options) -> CopyShape {
@@ -72,14 +98,21 @@ impl Core {
         };
         let options = Options::of(options, legacy_options)?;
         match (target, to) {
-            (CopyTarget::Stdin, false) => self.copy_in(transaction, source, options),
+            (CopyTarget::Stdin, false) => self.copy_in(transaction, source, options, parse::copy::condition(statement)),
+            (CopyTarget::Stdout, true) if options.matches_header => Err(cannot_match()),
             (CopyTarget::Stdout, true) => self.copy_out(transaction, source, &options, output),
             _ => Err(SqlError::unsupported("COPY with a file or a program of the server")
                 .with_hint("Use STDIN or STDOUT; psql's \\copy does, for files of the client.")),
         }
     }
 
-    fn copy_in(&mut self, transaction: &Transaction<'_>, source: &CopySource, options: Options) -> Result<Done> {
+    fn copy_in(
+        &mut self,
+        transaction: &Transaction<'_>,
+        source: &CopySource,
+        options: Options,
+        condition: Option<&str>,
+    ) -> Result<Done> {
         let CopySource::Table { table_name, columns } = source else {
             return Err(SqlError::new(SqlState::SyntaxError, "COPY FROM needs a table"));
         };
@@ -99,15 +132,30 @@ impl Core {
         let is_whole = targets.iter().copied().eq(0..relation.visible());
         let row = if is_whole { None } else { Some(binder.copied_row(&relation, &targets)?) };
         let rules = binder.insert_rules(&relation)?;
-        let is_direct = is_whole && direct::is_possible(&relation.columns[..relation.visible()], &options, &rules);
+        let condition = condition.map(|text| binder.copy_condition(&relation, text)).transpose()?;
+        let is_direct = is_whole
+            && condition.is_none()
+            && direct::is_possible(&relation.columns[..relation.visible()], &options, &rules);
         let change = Change::Insert { input: Plan::Nothing, conflict: None };
         let write = Write { relation: relation.clone(), change, returning: None, rules };
         let query = binder.finish(Plan::Write(Box::new(write)));
-        let reader = Reader::new(options.clone());
+        let names = targets.iter().map(|at| relation.columns[*at].name.clone()).collect();
+        let reader = Reader::new(options.clone(), names);
         let pending = Pending::default();
         let (count, ends_transaction) = (0, false);
-        let copy =
-            CopyIn { relation, targets, options, reader, row, is_direct, query, count, pending, ends_transaction };
+        let copy = CopyIn {
+            relation,
+            targets,
+            options,
+            reader,
+            row,
+            is_direct,
+            condition,
+            query,
+            count,
+            pending,
+            ends_transaction,
+        };
         let done = Done { copy_in: Some(copy.shape()), ..Done::tagged("") };
         self.copy = Some(copy);
         Ok(done)
@@ -140,15 +188,7 @@ impl Core {
         let Some(ast::Statement::Query(query)) = statements.first() else {
             return Err(SqlError::unsupported("COPY of anything but a table or a query"));
         };
-        if let CopySource::Table { table_name, .. } = source
-            && binder.find_relation(table_name)?.is_none()
-            && binder.find_view(table_name)?.is_some()
-        {
-            let message = format!("cannot copy from view \"{table_name}\"");
-            return Err(
-                SqlError::new(SqlState::WrongObjectType, message).with_hint("Try the COPY (SELECT ...) TO variant.")
-            );
-        }
+        refuse_other(&binder, source)?;
         let bound = binder.shown(binder.query(query, None)?)?;
         binder.check_rights()?;
         self.objects = binder.objects_for_rights()?;
@@ -183,7 +223,7 @@ impl Core {
 
     /// Writes the rows of the data that has come.
     fn copy_more(&self, transaction: &Transaction<'_>, copy: &mut CopyIn, is_last: bool) -> Result<()> {
-        let CopyIn { relation, targets, options, reader, row, is_direct, query, count, pending, .. } = copy;
+        let CopyIn { relation, targets, options, reader, row, is_direct, condition, query, count, pending, .. } = copy;
         let Plan::Write(insert) = &query.plan else { unreachable!("a copy writes") };
         self.with_context(transaction, query, &[], |context| {
             context.pending.replace(std::mem::take(pending));
@@ -194,11 +234,11 @@ impl Core {
                     let context = format!("COPY {}, line {line}{column}", relation.name.name);
                     error.with_context(context)
                 };
-                *count += 1;
                 if *is_direct
                     && let Some(values) = direct::values(&relation.columns[..targets.len()], &fields, &self.settings)
                     && write::insert_stored(relation, values, context).map_err(place)?
                 {
+                    *count += 1;
                     return Ok(());
                 }
                 let values = self.values(relation, targets, options, fields).map_err(place)?;
@@ -206,7 +246,14 @@ impl Core {
                     None => Ok(values),
                     Some(exprs) => exprs.iter().map(|expr| expr.evaluate(&values, context)).collect(),
                 };
-                write::insert_one(insert, whole.map_err(place)?, context).map_err(place)
+                let whole = whole.map_err(place)?;
+                if let Some(condition) = condition
+                    && !condition.evaluate(&whole, context).map_err(place)?.is_true()
+                {
+                    return Ok(());
+                }
+                *count += 1;
+                write::insert_one(insert, whole, context).map_err(place)
             })?;
             if !is_last {
                 *pending = context.pending.take();

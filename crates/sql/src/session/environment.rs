@@ -153,6 +153,18 @@ impl Environment<'_> {
         Ok(Datum::Int(value))
     }
 
+    /// The row of a sequence. What sessions have taken of it counts as given.
+    fn sequence_row(&self, argument: &Datum) -> Result<Datum> {
+        let Datum::Bytes(name) = argument else { return Ok(Datum::Null) };
+        let name = Name::of_engine(&String::from_utf8_lossy(name));
+        let found = listing::sequences(self.store)?.into_iter().find(|sequence| sequence.name == name);
+        let sequence = found
+            .ok_or_else(|| SqlError::new(SqlState::UndefinedTable, format!("relation \"{name}\" does not exist")))?;
+        let last = sequence.last_value();
+        let row = vec![Datum::Int(last.unwrap_or(sequence.start)), Datum::Int(0), Datum::Bool(last.is_some())];
+        Ok(Datum::record(row))
+    }
+
     fn current_value(&self, argument: &Datum) -> Result<Datum> {
         let name = self.sequence(argument, Rights::USAGE.and(Rights::SELECT))?;
         let value = self.core.values.of.borrow().get(&name).copied();
@@ -176,6 +188,12 @@ impl Environment<'_> {
     }
 
     /// Lets others run for so many seconds, or until the statement is to end.
+    /// Sleeps until a moment.
+    fn sleep_until(&self, moment: Result<i64>) -> Result<Datum> {
+        let left_us = moment?.saturating_sub(now_us());
+        self.sleep(left_us as f64 / 1_000_000.0)
+    }
+
     fn sleep(&self, seconds: f64) -> Result<Datum> {
         let Ok(length) = Duration::try_from_secs_f64(seconds.max(0.0)) else {
             let message = "a time to sleep must be a number of seconds";
@@ -290,6 +308,7 @@ impl function::Environment for Environment<'_> {
                 let message = "lastval is not yet defined in this session";
                 SqlError::new(SqlState::ObjectNotInPrerequisiteState, message)
             }),
+            function::SEQUENCE_ROW => self.sequence_row(&arguments[0]),
             "set_config" => {
                 let (name, value) = (text(0), text(1));
                 if ["role", "session_authorization"].iter().any(|own| name.eq_ignore_ascii_case(own)) {
@@ -309,6 +328,16 @@ impl function::Environment for Environment<'_> {
             },
             "pg_sleep" => match arguments[0] {
                 Datum::Float(seconds) => self.sleep(seconds),
+                _ => Ok(Datum::Null),
+            },
+            "pg_sleep_for" => match &arguments[0] {
+                Datum::Interval(interval) => {
+                    self.sleep_until(function::shifted(now_us(), *interval, Some(&self.core.settings.time_zone)))
+                }
+                _ => Ok(Datum::Null),
+            },
+            "pg_sleep_until" => match arguments[0] {
+                Datum::Timestamp(us) => self.sleep_until(Ok(us)),
                 _ => Ok(Datum::Null),
             },
             _ if function::is_advisory(function) => self.core.advise(function, arguments),

@@ -1,19 +1,20 @@
 //! Dates, times and timestamps: as text, and as one another.
 //!
-//! The style of dates is `ISO, MDY`. Days and microseconds count from 1970-01-01 00:00:00.
+//! Dates are shown as ISO has them: other styles are in `date_style.rs`. Days and microseconds count from 1970-01-01 00:00:00.
 //!
 //! Invariants:
 //! - The least and the greatest number of a date or a timestamp are `-infinity` and `infinity`.
 //! - Every finite value is within the years -9999 and 9999, which is what time zones are known for.
 //! - What is pushed is read as the same value.
 //!
-//! Absent: other styles of dates, and `time with time zone`.
+//! Absent: `time with time zone`.
 
 use std::io::Write;
 
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
+use super::date_style::DateOrder;
 use crate::error::{Result, SqlError, SqlState};
 
 /// Microseconds of a second.
@@ -200,6 +201,7 @@ struct Fields {
     /// Month, day and year that stand apart, as in `Jan 31 2024`.
     month: Option<i64>,
     numbers: Vec<(i64, usize)>,
+    order: DateOrder,
 }
 
 /// Why a text could not be read.
@@ -293,8 +295,8 @@ fn offset(text: &str, sign: i64) -> Read<i64> {
 }
 
 impl Fields {
-    fn read(text: &str) -> Read<Fields> {
-        let mut fields = Fields::default();
+    fn read(text: &str, order: DateOrder) -> Read<Fields> {
+        let mut fields = Fields { order, ..Fields::default() };
         let lower = text.trim().to_ascii_lowercase();
         if lower.is_empty() {
             return Err(Fault::Syntax);
@@ -378,13 +380,30 @@ impl Fields {
             self.dashed(&token[..token.len() - third.len() + at])?;
             return self.suffix(&third[at..]);
         }
+        let counted = |part: &str| Ok((number(part)?, part.len()));
         match (month_of(first), month_of(second)) {
-            (Some(month), _) => self.set_date(full_year(number(third)?, third.len()), month, number(second)?),
-            (_, Some(month)) if first.len() > 2 => self.set_date(number(first)?, month, number(third)?),
-            (_, Some(month)) => self.set_date(full_year(number(third)?, third.len()), month, number(first)?),
-            _ if first.len() > 2 => self.set_date(number(first)?, number(second)?, number(third)?),
-            _ => self.set_date(full_year(number(third)?, third.len()), number(first)?, number(second)?),
+            (Some(month), _) => self.set_named(month, counted(second)?, counted(third)?),
+            (_, Some(month)) => self.set_named(month, counted(first)?, counted(third)?),
+            _ => self.set_numbers([counted(first)?, counted(second)?, counted(third)?]),
         }
+    }
+
+    /// Takes a date of three numbers, each with how many digits it has.
+    fn set_numbers(&mut self, [first, second, third]: [(i64, usize); 3]) -> Read<()> {
+        let (year, month, day) = match self.order {
+            _ if first.1 > 2 => (first, second, third),
+            DateOrder::Ymd => (first, second, third),
+            DateOrder::Mdy => (third, first, second),
+            DateOrder::Dmy => (third, second, first),
+        };
+        self.set_date(full_year(year.0, year.1), month.0, day.0)
+    }
+
+    /// Takes a date whose month has a name, and two numbers.
+    fn set_named(&mut self, month: i64, first: (i64, usize), second: (i64, usize)) -> Read<()> {
+        let is_year_first = first.1 > 2 || self.order == DateOrder::Ymd && second.1 <= 2;
+        let (year, day) = if is_year_first { (first, second) } else { (second, first) };
+        self.set_date(full_year(year.0, year.1), month, day.0)
     }
 
     /// Takes a time, with a zone or a half of the day behind it.
@@ -452,8 +471,8 @@ impl Fields {
     fn gather(&mut self) -> Read<()> {
         match (self.month, &self.numbers[..]) {
             (None, []) => {}
-            (Some(month), &[(year, digits), (day, _)]) if digits > 2 => self.set_date(year, month, day)?,
-            (Some(month), &[(day, _), (year, digits)]) => self.set_date(full_year(year, digits), month, day)?,
+            (Some(month), &[first, second]) => self.set_named(month, first, second)?,
+            (None, &[first, second, third]) => self.set_numbers([first, second, third])?,
             _ => return Err(Fault::Syntax),
         }
         if let (Some(us), Some(is_afternoon)) = (self.time_us, self.is_afternoon) {
@@ -512,8 +531,8 @@ fn now_us(zone: &TimeZone) -> i64 {
 ///
 /// # Errors
 /// Text that is no date, or a date that does not exist or is out of range.
-pub fn parse_date(text: &str, zone: &TimeZone) -> Result<i32> {
-    let read = Fields::read(text).and_then(|fields| fields.timestamp(zone));
+pub fn parse_date(text: &str, zone: &TimeZone, order: DateOrder) -> Result<i32> {
+    let read = Fields::read(text, order).and_then(|fields| fields.timestamp(zone));
     let (us, _) = read.map_err(|fault| fault.error("date", text))?;
     let out_of_range = || SqlError::new(SqlState::DatetimeFieldOverflow, format!("date out of range: \"{text}\""));
     match us {
@@ -529,13 +548,13 @@ pub fn parse_date(text: &str, zone: &TimeZone) -> Result<i32> {
 ///
 /// # Errors
 /// Text that is no time.
-pub fn parse_time(text: &str, zone: &TimeZone) -> Result<i64> {
+pub fn parse_time(text: &str, zone: &TimeZone, order: DateOrder) -> Result<i64> {
     let text_of_time = text.trim().trim_start_matches(['t', 'T']);
     let is_digits = matches!(text_of_time.len(), 4 | 6) && text_of_time.bytes().all(|byte| byte.is_ascii_digit());
     if is_digits {
         return clock(text_of_time).map_err(|fault| fault.error("time", text));
     }
-    let read = Fields::read(text_of_time).and_then(|fields| match (fields.time_us, fields.special) {
+    let read = Fields::read(text_of_time, order).and_then(|fields| match (fields.time_us, fields.special) {
         (Some(us), None) => fields.days().map(|_| us),
         (None, Some(Special::Now)) => Ok(now_us(zone).rem_euclid(DAY_US)),
         _ => Err(Fault::Syntax),
@@ -551,8 +570,8 @@ fn out_of_range_text(text: &str) -> SqlError {
 ///
 /// # Errors
 /// Text that is no timestamp, or one that does not exist or is out of range.
-pub fn parse_timestamp(text: &str, zone: &TimeZone) -> Result<i64> {
-    let read = Fields::read(text).and_then(|fields| fields.timestamp(zone));
+pub fn parse_timestamp(text: &str, zone: &TimeZone, order: DateOrder) -> Result<i64> {
+    let read = Fields::read(text, order).and_then(|fields| fields.timestamp(zone));
     match read.map_err(|fault| fault.error("timestamp", text))?.0 {
         Some(us) if !is_finite(us) => Ok(us),
         Some(us) => check_timestamp(us).map_err(|_| out_of_range_text(text)),
@@ -564,9 +583,9 @@ pub fn parse_timestamp(text: &str, zone: &TimeZone) -> Result<i64> {
 ///
 /// # Errors
 /// Text that is no timestamp, or one that does not exist or is out of range; a zone that is unknown.
-pub fn parse_timestamptz(text: &str, zone: &TimeZone) -> Result<i64> {
+pub fn parse_timestamptz(text: &str, zone: &TimeZone, order: DateOrder) -> Result<i64> {
     let fault = |fault: Fault| fault.error("timestamp with time zone", text);
-    let fields = Fields::read(text).map_err(fault)?;
+    let fields = Fields::read(text, order).map_err(fault)?;
     let (us, is_utc) = fields.timestamp(zone).map_err(fault)?;
     let us = us.ok_or_else(|| out_of_range_text(text))?;
     if is_utc {
@@ -593,7 +612,7 @@ fn push_civil(days: i64, out: &mut Vec<u8>) {
     push!(out, "{:04}-{month:02}-{day:02}", if year > 0 { year } else { 1 - year });
 }
 
-fn push_era(days: i64, out: &mut Vec<u8>) {
+pub(super) fn push_era(days: i64, out: &mut Vec<u8>) {
     if civil_of_days(days).0 <= 0 {
         out.extend_from_slice(b" BC");
     }

@@ -9,16 +9,18 @@ fn shown(push: impl Fn(&mut Vec<u8>)) -> String {
 }
 
 fn date(text: &str) -> String {
-    parse_date(text, &TimeZone::UTC).map_or_else(|error| error.message, |date| shown(|out| push_date(date, out)))
+    parse_date(text, &TimeZone::UTC, DateOrder::Mdy)
+        .map_or_else(|error| error.message, |date| shown(|out| push_date(date, out)))
 }
 
 fn timestamp(text: &str) -> String {
-    parse_timestamp(text, &TimeZone::UTC).map_or_else(|error| error.message, |us| shown(|out| push_timestamp(us, out)))
+    parse_timestamp(text, &TimeZone::UTC, DateOrder::Mdy)
+        .map_or_else(|error| error.message, |us| shown(|out| push_timestamp(us, out)))
 }
 
 fn timestamptz(text: &str, zone: &str) -> String {
     let zone = TimeZone::get(zone).unwrap();
-    let read = parse_timestamptz(text, &zone);
+    let read = parse_timestamptz(text, &zone, DateOrder::Mdy);
     read.map_or_else(|error| error.message, |us| shown(|out| push_timestamptz(us, &zone, out)))
 }
 
@@ -45,13 +47,16 @@ fn dates_are_read_in_every_form() {
     assert_eq!(date("0044-03-15 BC"), "0044-03-15 BC");
     assert_eq!((date("infinity"), date("-infinity")), ("infinity".into(), "-infinity".into()));
     assert_eq!(date("epoch"), "1970-01-01");
-    assert_eq!(parse_date("1969-12-31", &TimeZone::UTC), Ok(-1));
+    assert_eq!(parse_date("1969-12-31", &TimeZone::UTC, DateOrder::Mdy), Ok(-1));
 }
 
 #[test]
 fn faults_have_their_words_and_codes() {
-    let fault =
-        |text| parse_date(text, &TimeZone::UTC).map_err(|error| (error.code().to_owned(), error.message)).unwrap_err();
+    let fault = |text| {
+        parse_date(text, &TimeZone::UTC, DateOrder::Mdy)
+            .map_err(|error| (error.code().to_owned(), error.message))
+            .unwrap_err()
+    };
     assert_eq!(fault("x"), ("22007".into(), "invalid input syntax for type date: \"x\"".into()));
     assert_eq!(fault("").0, "22007");
     assert_eq!(fault("2024-13-01"), ("22008".into(), "date/time field value out of range: \"2024-13-01\"".into()));
@@ -64,7 +69,10 @@ fn faults_have_their_words_and_codes() {
         "invalid input syntax for type timestamp: \"2024-01-01 10:00 11:00\""
     );
     assert_eq!(timestamptz("2024-01-01 10:00 Foo/Bar", "UTC"), "time zone \"foo/bar\" not recognized");
-    assert_eq!(parse_time("x", &TimeZone::UTC).unwrap_err().message, "invalid input syntax for type time: \"x\"");
+    assert_eq!(
+        parse_time("x", &TimeZone::UTC, DateOrder::Mdy).unwrap_err().message,
+        "invalid input syntax for type time: \"x\""
+    );
 }
 
 #[test]
@@ -119,7 +127,7 @@ fn times_are_read() {
         ("2024-01-31 10:20:30+02", "10:20:30"),
     ];
     for (text, expected) in table {
-        let us = parse_time(text, &TimeZone::UTC).unwrap();
+        let us = parse_time(text, &TimeZone::UTC, DateOrder::Mdy).unwrap();
         assert_eq!(shown(|out| push_time(us, out)), expected, "{text}");
     }
 }
@@ -130,15 +138,15 @@ fn what_is_pushed_is_read() {
     let zones = ["UTC", "Europe/Berlin", "America/St_Johns"].map(|name| TimeZone::get(name).unwrap());
     for _ in 0..5_000 {
         let days = random.i64(FIRST_DAY..=LAST_DAY) as i32;
-        assert_eq!(parse_date(&shown(|out| push_date(days, out)), &TimeZone::UTC), Ok(days));
+        assert_eq!(parse_date(&shown(|out| push_date(days, out)), &TimeZone::UTC, DateOrder::Mdy), Ok(days));
         let us = random.i64((FIRST_DAY + 1) * DAY_US..LAST_DAY * DAY_US);
-        assert_eq!(parse_timestamp(&shown(|out| push_timestamp(us, out)), &TimeZone::UTC), Ok(us));
+        assert_eq!(parse_timestamp(&shown(|out| push_timestamp(us, out)), &TimeZone::UTC, DateOrder::Mdy), Ok(us));
         for zone in &zones {
             let text = shown(|out| push_timestamptz(us, zone, out));
-            assert_eq!(parse_timestamptz(&text, zone), Ok(us), "{text}");
+            assert_eq!(parse_timestamptz(&text, zone, DateOrder::Mdy), Ok(us), "{text}");
         }
         let time = random.i64(0..=DAY_US);
-        assert_eq!(parse_time(&shown(|out| push_time(time, out)), &TimeZone::UTC), Ok(time));
+        assert_eq!(parse_time(&shown(|out| push_time(time, out)), &TimeZone::UTC, DateOrder::Mdy), Ok(time));
     }
     assert_eq!((days_of_civil(-9_999, 1, 1), days_of_civil(9_999, 12, 31)), (FIRST_DAY, LAST_DAY));
 }

@@ -3,7 +3,7 @@
 //! Invariant: order, equality and hash are those of the whole span, where a month has 30 days and a day 24 hours. `1 day` and
 //! `24:00:00` are equal, and shown differently.
 //!
-//! Absent: infinite intervals, and other styles than `postgres`.
+//! Absent: infinite intervals. Styles other than `postgres` are in `interval_style.rs`.
 
 use std::cmp::Ordering;
 use std::fmt;

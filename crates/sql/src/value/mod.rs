@@ -10,9 +10,11 @@
 pub mod array;
 mod binary;
 mod cast;
+pub mod date_style;
 pub mod datetime;
 pub mod float;
 pub mod interval;
+pub mod interval_style;
 pub mod json;
 pub mod numeric;
 pub mod storage;

@@ -1,4 +1,4 @@
-//! Values as text, as PostgreSQL 15 reads and prints them with `DateStyle` ISO.
+//! Values as text, as PostgreSQL 15 reads and prints them.
 //!
 //! Invariants:
 //! - Numbers, texts and times are appended without an allocation of their own.
@@ -94,10 +94,14 @@ fn parse_scalar(text: &str, ty: Type, settings: &Settings) -> Result<Datum> {
         Type::Name => Datum::text(cut_name(text)),
         Type::InternalChar => Datum::text(first_character(text)),
         Type::Bytea => Datum::Bytes(parse_bytes(text)?.into()),
-        Type::Date => Datum::Date(datetime::parse_date(text, &settings.time_zone)?),
-        Type::Time => Datum::Time(datetime::parse_time(text, &settings.time_zone)?),
-        Type::Timestamp => Datum::Timestamp(datetime::parse_timestamp(text, &settings.time_zone)?),
-        Type::Timestamptz => Datum::Timestamp(datetime::parse_timestamptz(text, &settings.time_zone)?),
+        Type::Date => Datum::Date(datetime::parse_date(text, &settings.time_zone, settings.date_style.order)?),
+        Type::Time => Datum::Time(datetime::parse_time(text, &settings.time_zone, settings.date_style.order)?),
+        Type::Timestamp => {
+            Datum::Timestamp(datetime::parse_timestamp(text, &settings.time_zone, settings.date_style.order)?)
+        }
+        Type::Timestamptz => {
+            Datum::Timestamp(datetime::parse_timestamptz(text, &settings.time_zone, settings.date_style.order)?)
+        }
         Type::Interval => Datum::Interval(Interval::parse(text)?),
         Type::Uuid => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid_syntax(ty, text))?),
         Type::Json => {
@@ -298,13 +302,13 @@ pub fn push_text(datum: &Datum, declared: Declared, settings: &Settings, out: &m
             out.extend_from_slice(b"\\x");
             push_hex(bytes, out);
         }
-        Datum::Date(days) => datetime::push_date(*days, out),
+        Datum::Date(days) => settings.date_style.push_date(*days, out),
         Datum::Time(us) => datetime::push_time(*us, out),
         Datum::Timestamp(us) if declared.ty == Type::Timestamptz => {
-            datetime::push_timestamptz(*us, &settings.time_zone, out);
+            settings.date_style.push_timestamptz(*us, &settings.time_zone, out);
         }
-        Datum::Timestamp(us) => datetime::push_timestamp(*us, out),
-        Datum::Interval(value) => value.push(out),
+        Datum::Timestamp(us) => settings.date_style.push_timestamp(*us, out),
+        Datum::Interval(value) => settings.interval_style.push(value, out),
         Datum::Uuid(uuid) => push_uuid(uuid, out),
         Datum::Jsonb(value) => json::push(value, out),
         Datum::Array(elements) if declared.ty.is_vector() => {

@@ -301,3 +301,45 @@ SELECT id FROM jobs FOR UPDATE SKIP;
 --! 42601
 DROP VIEW new_jobs;
 DROP TABLE jobs;
+-- Literals.
+SELECT extract('year' FROM date '2020-01-02'), extract('MONTH' FROM date '2020-01-02'), extract("day" FROM date '2020-01-02');
+--> 2020|1|2
+SELECT extract('nonsense' FROM date '2020-01-02');
+--! 22023
+SELECT U&'d\0061t\+000061' AS u;
+--> data
+SELECT pg_sleep_for('1 ms') IS NULL, pg_sleep_until(now()) IS NULL, pg_sleep_until('2001-01-01') IS NULL;
+--> f|f|f
+CREATE VIEW of_unicode AS SELECT U&'it\0027s \005c' AS u;
+SELECT * FROM of_unicode;
+--> it's \
+DROP VIEW of_unicode;
+CREATE TABLE indexed (a int);
+CREATE INDEX indexed_a ON indexed (a);
+DROP INDEX CONCURRENTLY indexed_a;
+DROP INDEX CONCURRENTLY indexed_a;
+--! 42704
+DROP INDEX CONCURRENTLY IF EXISTS indexed_a;
+DROP TABLE indexed;
+CREATE TABLE collated (a text COLLATE "C", b varchar(3) COLLATE "POSIX", c text COLLATE "default", e text);
+SELECT attname, attcollation FROM pg_attribute WHERE attrelid = 'collated'::regclass AND attnum > 0 ORDER BY attnum;
+--> a|950
+--> b|951
+--> c|100
+--> e|100
+SELECT column_name, collation_name FROM information_schema.columns WHERE table_name = 'collated' ORDER BY ordinal_position;
+--> a|C
+--> b|POSIX
+--> c|NULL
+--> e|NULL
+CREATE TABLE like_collated (LIKE collated);
+ALTER TABLE collated ALTER a TYPE varchar(10);
+SELECT attcollation FROM pg_attribute WHERE attrelid = 'collated'::regclass AND attname = 'a';
+--> 100
+SELECT attcollation FROM pg_attribute WHERE attrelid = 'like_collated'::regclass AND attname = 'a';
+--> 950
+DROP TABLE collated, like_collated;
+SELECT relname, reltype > 0 AS has_type FROM pg_class WHERE relname = 'pg_class';
+--> pg_class|t
+SELECT count(*) FROM pg_statio_all_tables WHERE relname = 'nosuch';
+--> 0

@@ -127,11 +127,7 @@ fn last_value(catalog: &Catalog<'_>, number: u32) -> Result<Datum> {
     if !beside.rights(catalog.user, &Sequence(sequence.name.clone()), owner, None).meets(rights) {
         return Ok(Null);
     }
-    Ok(match sequence.next {
-        Some(next) if next == sequence.start => Null,
-        Some(next) => Int(next.wrapping_sub(sequence.increment)),
-        None => Int(if sequence.increment > 0 { sequence.maximum } else { sequence.minimum }),
-    })
+    Ok(sequence.last_value().map_or(Null, Int))
 }
 
 /// Functions about what there is none of, and about sizes.

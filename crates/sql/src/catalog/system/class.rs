@@ -44,7 +44,8 @@ impl Class<'_> {
             oid(self.oid),
             text(self.name),
             oid(self.namespace),
-            zero(),
+            // Nothing lists the types of rows, but tools take a relation without one for none.
+            oid(if matches!(self.kind, "r" | "v") { self.oid } else { 0 }),
             zero(),
             oid(self.owner),
             oid(self.method),
@@ -251,6 +252,7 @@ struct Attribute<'a> {
     has_default: bool,
     identity: Option<Identity>,
     is_generated: bool,
+    collation: Option<&'a str>,
     acl: Datum,
 }
 
@@ -284,7 +286,7 @@ impl Attribute<'_> {
             Bool(false),
             Bool(true),
             Int(0),
-            oid(shape.collation),
+            oid(self.collation.map_or(shape.collation, kind::collation_number)),
             self.acl.clone(),
             Null,
             Null,
@@ -306,7 +308,8 @@ pub(super) fn attributes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<
     let plain = |relation, name, number, ty: Type, is_nullable| {
         let (has_default, identity, is_generated) = (false, None, false);
         let declared = ty.into();
-        Attribute { relation, name, number, declared, is_nullable, has_default, identity, is_generated, acl: Null }
+        let (collation, acl) = (None, Null);
+        Attribute { relation, name, number, declared, is_nullable, has_default, identity, is_generated, collation, acl }
             .row()
     };
     for sequence in snapshot.sequences.iter().filter(|sequence| scope.has(sequence.oid, "")) {
@@ -325,6 +328,7 @@ pub(super) fn attributes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<
                 has_default: false,
                 identity: None,
                 is_generated: false,
+                collation: None,
                 acl: acl::list(catalog, &object, Some(&column.name))?,
             };
             rows.push(attribute.row());
@@ -351,6 +355,7 @@ fn table_attributes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>
                 has_default: column.default.is_some(),
                 identity: column.identity,
                 is_generated: column.is_generated,
+                collation: column.collation.as_deref(),
                 acl: acl::list(catalog, &object, Some(&column.name))?,
             };
             rows.push(attribute.row());
@@ -368,6 +373,7 @@ fn table_attributes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>
                 has_default: false,
                 identity: None,
                 is_generated: false,
+                collation: column.collation.as_deref(),
                 acl: Null,
             };
             rows.push(attribute.row());

@@ -149,10 +149,17 @@ pub(super) fn casts() -> Vec<Row> {
     rows
 }
 
+/// The collations, with their numbers and where their orders come from.
+const COLLATIONS: [(i64, &str, &str); 4] =
+    [(100, "default", "d"), (950, "C", "c"), (951, "POSIX", "c"), (12_340, "ucs_basic", "c")];
+
 /// `pg_collation`: texts compare by their bytes, whatever the collation is called.
 pub(super) fn collations() -> Vec<Row> {
     let row = |(number, name, provider): (i64, &str, &str)| {
-        let locale = if provider == "d" { Null } else { text(name) };
+        let locale = match provider {
+            "d" => Null,
+            _ => text(if name == "ucs_basic" { "C" } else { name }),
+        };
         vec![
             Int(number),
             text(name),
@@ -167,7 +174,13 @@ pub(super) fn collations() -> Vec<Row> {
             Null,
         ]
     };
-    [(100, "default", "d"), (950, "C", "c"), (951, "POSIX", "c")].into_iter().map(row).collect()
+    COLLATIONS.iter().copied().map(row).collect()
+}
+
+/// The number of a collation.
+pub(super) fn collation_number(name: &str) -> u32 {
+    let found = COLLATIONS.iter().find(|(_, known, _)| *known == name);
+    found.and_then(|(number, ..)| u32::try_from(*number).ok()).unwrap_or(0)
 }
 
 /// `pg_am`: how tables and indexes are stored, in the words that tools know.

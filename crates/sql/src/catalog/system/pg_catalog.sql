@@ -76,6 +76,15 @@ WHERE c.relkind IN ('r', 't', 'm', 'p')
 -- pg_stat_user_tables
 SELECT * FROM pg_catalog.pg_stat_all_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
 
+-- pg_statio_all_tables
+SELECT relid, schemaname, relname, NULL::bigint AS heap_blks_read, NULL::bigint AS heap_blks_hit,
+    NULL::bigint AS idx_blks_read, NULL::bigint AS idx_blks_hit, NULL::bigint AS toast_blks_read,
+    NULL::bigint AS toast_blks_hit, NULL::bigint AS tidx_blks_read, NULL::bigint AS tidx_blks_hit
+FROM pg_catalog.pg_stat_all_tables
+
+-- pg_statio_user_tables
+SELECT * FROM pg_catalog.pg_statio_all_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
+
 -- pg_stat_all_indexes
 SELECT c.oid AS relid, i.oid AS indexrelid, n.nspname AS schemaname, c.relname, i.relname AS indexrelname,
     NULL::bigint AS idx_scan, NULL::bigint AS idx_tup_read, NULL::bigint AS idx_tup_fetch
