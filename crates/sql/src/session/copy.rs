@@ -226,6 +226,8 @@ impl Core {
         let CopyIn { relation, targets, options, reader, row, is_direct, condition, query, count, pending, .. } = copy;
         let Plan::Write(insert) = &query.plan else { unreachable!("a copy writes") };
         self.with_context(transaction, query, &[], |context| {
+            // A piece may have fewer rows than it takes for `tick` to look.
+            context.look()?;
             context.pending.replace(std::mem::take(pending));
             reader.take(is_last, &mut |line, fields| {
                 context.tick()?;
