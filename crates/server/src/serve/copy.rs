@@ -36,9 +36,10 @@ impl Connection {
                 Ok(Request::CopyData(bytes)) => {
                     self.guard(|session| session.copy_add(&bytes))?;
                     waiting += bytes.len();
-                    if waiting >= RUN_BYTES || !self.wire.input.is_next(b'd') {
+                    let is_coming = self.wire.input.is_next(b'd');
+                    if waiting >= RUN_BYTES || !is_coming {
                         waiting = 0;
-                        self.act(|session| session.copy_run()).await??;
+                        self.act(|session| session.copy_run(is_coming)).await??;
                     }
                 }
                 Ok(Request::CopyDone) => return Ok(self.act(|session| session.copy_done()).await??),

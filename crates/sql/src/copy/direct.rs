@@ -5,7 +5,7 @@
 use osier::table::Value;
 use smallvec::SmallVec;
 
-use super::read::Field;
+use super::split::Fields;
 use super::{Format, Options};
 use crate::catalog::relation::Column;
 use crate::plan::Rules;
@@ -43,12 +43,12 @@ fn is_text(ty: Type) -> bool {
 }
 
 /// Returns the values of a record; `None` where something about it is unusual.
-pub(crate) fn values<'f>(columns: &[Column], fields: &'f [Field<'_>], settings: &Settings) -> Option<Values<'f>> {
+pub(crate) fn values<'f>(columns: &[Column], fields: Fields<'f>, settings: &Settings) -> Option<Values<'f>> {
     if fields.len() != columns.len() {
         return None;
     }
     let mut values = Values::new();
-    for (column, field) in columns.iter().zip(fields) {
+    for (column, field) in columns.iter().zip(fields.iter()) {
         values.push(match field {
             None if column.is_nullable => Value::Null,
             None => return None,

@@ -4,9 +4,11 @@
 //! - Data comes in pieces of any length: a record that has not ended is kept until it has.
 //! - Every error says which record it is about.
 
+pub(crate) mod ahead;
 pub(crate) mod direct;
 pub(crate) mod options;
 pub(crate) mod read;
+pub(crate) mod split;
 pub(crate) mod write;
 
 pub(crate) use options::{Format, Options};

@@ -1,25 +1,16 @@
 //! Records that a client sends.
 //!
-//! Invariants:
-//! - A field is borrowed from what has come, unless it is written with escapes or quotes.
-//! - All lines end as the first one does.
+//! Invariant: all lines end as the first one does.
 //!
 //! Most lines are plain: they are looked through once for their end and once for their delimiters.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3};
-use smallvec::SmallVec;
 
+use super::split::{Fields, Split};
 use super::{Format, Options, SIGNATURE};
 use crate::error::{Result, SqlError, SqlState};
-
-/// A field: `None` is NULL.
-pub(crate) type Field<'f> = Option<Cow<'f, [u8]>>;
-
-/// The fields of a record. More are kept with an allocation.
-pub(crate) type Fields<'f> = SmallVec<[Field<'f>; 16]>;
 
 /// What lies next in the data.
 struct Found {
@@ -102,11 +93,12 @@ impl Reader {
         }
     }
 
-    /// Takes all records that have ended, each with the number of its last line, or of itself in the binary format; with
-    /// `is_last`, what is left is one, too.
-    pub(crate) fn take(&mut self, is_last: bool, take: &mut dyn FnMut(u64, Fields<'_>) -> Result<()>) -> Result<()> {
+    /// Takes all records that have ended into `split`, each with the number of its last line, or of itself in the binary format;
+    /// with `is_last`, what is left is one, too. What was in `split` is forgotten.
+    pub(crate) fn split(&mut self, is_last: bool, split: &mut Split) {
+        split.clear();
         let mut at = 0;
-        let result = loop {
+        let mut result = loop {
             if self.is_ended {
                 at = self.pending.len();
                 break Ok(());
@@ -131,30 +123,31 @@ impl Reader {
             };
             if self.records == 1 && self.options.has_header {
                 if self.options.matches_header {
-                    let fields = self.fields(&self.pending[record], is_plain);
-                    match fields.and_then(|fields| self.match_header(&fields)) {
-                        Ok(()) => {}
-                        Err(error) => break Err(error),
+                    let mut header = Split::new();
+                    let read = self.fields(record, is_plain, &mut header);
+                    header.record(self.lines);
+                    header.finish(&mut self.pending[..at].to_vec(), at, read);
+                    if let Err(error) = header.each(|_, fields| self.match_header(fields)) {
+                        break Err(error);
                     }
                 }
                 continue;
             }
-            let taken = self.fields(&self.pending[record], is_plain).and_then(|fields| take(self.lines, fields));
-            if let Err(error) = taken {
+            if let Err(error) = self.fields(record, is_plain, split) {
                 break Err(error);
             }
+            split.record(self.lines);
         };
-        self.pending.drain(..at);
         self.looked.end = self.looked.end.saturating_sub(at);
-        if self.pending.len() > RECORD_BYTES_MAX {
+        if self.pending.len() - at > RECORD_BYTES_MAX && result.is_ok() {
             let message = format!("the record behind line {} is longer than {RECORD_BYTES_MAX} bytes", self.lines);
-            return Err(SqlError::new(SqlState::ProgramLimitExceeded, message));
+            result = Err(SqlError::new(SqlState::ProgramLimitExceeded, message));
         }
-        result
+        split.finish(&mut self.pending, at, result);
     }
 
     /// Refuses a header whose names are not those of the columns.
-    fn match_header(&self, fields: &[Field<'_>]) -> Result<()> {
+    fn match_header(&self, fields: Fields<'_>) -> Result<()> {
         if fields.len() != self.header.len() {
             let (got, expected) = (fields.len(), self.header.len());
             return Err(
@@ -163,7 +156,7 @@ impl Reader {
         }
         for (at, (field, name)) in fields.iter().zip(&self.header).enumerate() {
             let got = match field {
-                Some(field) if **field == *name.as_bytes() => continue,
+                Some(field) if field == name.as_bytes() => continue,
                 Some(field) => format!("got \"{}\"", String::from_utf8_lossy(field)),
                 None => format!("got null value (\"{}\")", String::from_utf8_lossy(&self.options.null)),
             };
@@ -301,82 +294,92 @@ impl Reader {
     }
 
     /// Takes a record apart.
-    fn fields<'f>(&self, record: &'f [u8], is_plain: bool) -> Result<Fields<'f>> {
+    fn fields(&self, record: Range<usize>, is_plain: bool, split: &mut Split) -> Result<()> {
         match self.options.format {
-            Format::Text | Format::Csv if is_plain => Ok(self.plain_fields(record)),
-            Format::Text => Ok(self.text_fields(record)),
-            Format::Csv => self.csv_fields(record),
-            Format::Binary => Ok(tuple_fields(record)),
+            Format::Text | Format::Csv if is_plain => self.plain_fields(record, split),
+            Format::Text => self.text_fields(record, split),
+            Format::Csv => return self.csv_fields(record, split),
+            Format::Binary => tuple_fields(&self.pending, record, split),
+        }
+        Ok(())
+    }
+
+    /// Adds a field that has neither escapes nor quotes.
+    fn plain_field(&self, range: Range<usize>, split: &mut Split) {
+        match self.pending[range.clone()] == *self.options.null {
+            true => split.null(),
+            false => split.field(range),
         }
     }
 
-    fn plain_fields<'f>(&self, line: &'f [u8]) -> Fields<'f> {
-        let mut fields = Fields::new();
-        let mut at = 0;
-        for end in memchr_iter(self.options.delimiter, line).chain([line.len()]) {
-            let raw = &line[at..end];
-            fields.push((raw != self.options.null).then_some(Cow::Borrowed(raw)));
-            at = end + 1;
+    fn plain_fields(&self, line: Range<usize>, split: &mut Split) {
+        let mut at = line.start;
+        for end in memchr_iter(self.options.delimiter, &self.pending[line.clone()]) {
+            self.plain_field(at..line.start + end, split);
+            at = line.start + end + 1;
         }
-        fields
+        self.plain_field(at..line.end, split);
     }
 
-    fn text_fields<'f>(&self, line: &'f [u8]) -> Fields<'f> {
-        let mut fields = Fields::new();
-        let mut at = 0;
+    fn text_fields(&self, line: Range<usize>, split: &mut Split) {
+        let mut at = line.start;
         loop {
             let mut end = at;
-            while end < line.len() {
-                end += memchr2(self.options.delimiter, b'\\', &line[end..]).unwrap_or(line.len() - end);
-                if line.get(end) != Some(&b'\\') {
+            while end < line.end {
+                let left = &self.pending[end..line.end];
+                end += memchr2(self.options.delimiter, b'\\', left).unwrap_or(left.len());
+                if end >= line.end || self.pending[end] != b'\\' {
                     break;
                 }
                 end += 2;
             }
-            let raw = &line[at..end.min(line.len())];
-            fields.push((raw != self.options.null).then(|| unescaped(raw)));
-            if end >= line.len() {
-                return fields;
+            let range = at..end.min(line.end);
+            let raw = &self.pending[range.clone()];
+            match memchr(b'\\', raw).is_none() || *raw == *self.options.null {
+                true => self.plain_field(range, split),
+                false => split.unescaped(|out| unescape(raw, out)),
+            }
+            if end >= line.end {
+                return;
             }
             at = end + 1;
         }
     }
 
-    fn csv_fields<'f>(&self, line: &'f [u8]) -> Result<Fields<'f>> {
+    fn csv_fields(&self, record: Range<usize>, split: &mut Split) -> Result<()> {
         let Options { delimiter, quote, escape, .. } = self.options;
-        let mut fields = Fields::new();
-        let (mut field, mut was_quoted, mut is_quoted, mut at) = (Cow::Borrowed(&line[..0]), false, false, 0);
-        while at < line.len() {
+        let line = &self.pending[..record.end];
+        let (mut begin, mut at) = (record.start, record.start);
+        // What a field with quotes is, as far as it was read.
+        let mut unquoted: Option<Vec<u8>> = None;
+        let mut is_quoted = false;
+        loop {
             let plain = memchr3(delimiter, quote, escape, &line[at..]).unwrap_or(line.len() - at);
-            match field.is_empty() {
-                true => field = Cow::Borrowed(&line[at..at + plain]),
-                false => field.to_mut().extend_from_slice(&line[at..at + plain]),
-            }
+            unquoted.iter_mut().for_each(|field| field.extend_from_slice(&line[at..at + plain]));
             at += plain;
-            let Some(&byte) = line.get(at) else { break };
-            if is_quoted && byte == escape && line.get(at + 1).is_some_and(|next| *next == quote || *next == escape) {
-                field.to_mut().push(line[at + 1]);
+            let byte = line.get(at).copied();
+            let is_escape = is_quoted && byte == Some(escape);
+            if is_escape && line.get(at + 1).is_some_and(|next| *next == quote || *next == escape) {
+                unquoted.iter_mut().for_each(|field| field.push(line[at + 1]));
                 at += 1;
-            } else if byte == quote {
+            } else if byte == Some(quote) {
                 is_quoted = !is_quoted;
-                was_quoted = true;
-            } else if byte == delimiter && !is_quoted {
-                fields.push(self.csv_field(std::mem::take(&mut field), was_quoted));
-                was_quoted = false;
+                unquoted.get_or_insert_with(|| line[begin..at].to_vec());
+            } else if byte.is_none() || byte == Some(delimiter) && !is_quoted {
+                match unquoted.take() {
+                    Some(field) => split.unescaped(|out| out.extend_from_slice(&field)),
+                    None => self.plain_field(begin..at, split),
+                }
+                begin = at + 1;
             } else {
-                field.to_mut().push(byte);
+                unquoted.iter_mut().for_each(|field| field.extend(byte));
+            }
+            if byte.is_none() {
+                break;
             }
             at += 1;
         }
-        if is_quoted {
-            return Err(self.malformed("unterminated CSV quoted field"));
-        }
-        fields.push(self.csv_field(field, was_quoted));
-        Ok(fields)
-    }
-
-    fn csv_field<'f>(&self, field: Cow<'f, [u8]>, was_quoted: bool) -> Field<'f> {
-        (was_quoted || *field != self.options.null).then_some(field)
+        if is_quoted { Err(self.malformed("unterminated CSV quoted field")) } else { Ok(()) }
     }
 
     /// The tuple of the binary format that begins at `at`.
@@ -431,16 +434,19 @@ impl Reader {
     }
 }
 
-/// The fields of a tuple of the binary format, which is whole.
-fn tuple_fields(mut tuple: &[u8]) -> Fields<'_> {
-    let mut fields = Fields::new();
-    while let Some((length, rest)) = tuple.split_first_chunk() {
-        let length = usize::try_from(i32::from_be_bytes(*length)).ok();
-        let (field, rest) = rest.split_at(length.unwrap_or(0));
-        fields.push(length.map(|_| Cow::Borrowed(field)));
-        tuple = rest;
+/// Takes a tuple of the binary format apart, which is whole.
+fn tuple_fields(data: &[u8], tuple: Range<usize>, split: &mut Split) {
+    let mut at = tuple.start;
+    while let Some((length, _)) = data[at..tuple.end].split_first_chunk() {
+        at += length.len();
+        match usize::try_from(i32::from_be_bytes(*length)) {
+            Ok(length) => {
+                split.field(at..at + length);
+                at += length;
+            }
+            Err(_) => split.null(),
+        }
     }
-    fields
 }
 
 /// How the line ends whose end begins here; `None`: more has to come.
@@ -453,12 +459,8 @@ fn line_end_at(bytes: &[u8], is_last: bool) -> Option<LineEnd> {
     }
 }
 
-/// A field of the text format without its backslashes.
-fn unescaped(raw: &[u8]) -> Cow<'_, [u8]> {
-    if memchr(b'\\', raw).is_none() {
-        return Cow::Borrowed(raw);
-    }
-    let mut out = Vec::with_capacity(raw.len());
+/// Writes a field of the text format without its backslashes.
+fn unescape(raw: &[u8], out: &mut Vec<u8>) {
     let mut bytes = raw.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
         if byte != b'\\' {
@@ -478,7 +480,6 @@ fn unescaped(raw: &[u8]) -> Cow<'_, [u8]> {
             other => other,
         });
     }
-    Cow::Owned(out)
 }
 
 /// A byte that up to two more digits say.

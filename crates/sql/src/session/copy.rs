@@ -11,7 +11,8 @@ use super::{CopyShape, Core, Done, Output, Prepared, Session, State};
 use crate::bind::Binder;
 use crate::bind::view::Verb;
 use crate::catalog::relation::Relation;
-use crate::copy::read::{Field, Fields, Reader};
+use crate::copy::ahead::{Comes, Splitter};
+use crate::copy::split::Fields;
 use crate::copy::write::Writer;
 use crate::copy::{Format, Options, direct};
 use crate::datum::Datum;
@@ -32,7 +33,7 @@ pub(super) struct CopyIn {
     /// The columns that the data has.
     targets: Vec<usize>,
     options: Options,
-    reader: Reader,
+    splitter: Splitter,
     /// A value for each column, made of those that the data has; `None`: it has all, in their order.
     row: Option<Vec<Expr>>,
     /// Whether most rows can be written as they came.
@@ -140,14 +141,14 @@ impl Core {
         let write = Write { relation: relation.clone(), change, returning: None, rules };
         let query = binder.finish(Plan::Write(Box::new(write)));
         let names = targets.iter().map(|at| relation.columns[*at].name.clone()).collect();
-        let reader = Reader::new(options.clone(), names);
+        let splitter = Splitter::new(options.clone(), names);
         let pending = Pending::default();
         let (count, ends_transaction) = (0, false);
         let copy = CopyIn {
             relation,
             targets,
             options,
-            reader,
+            splitter,
             row,
             is_direct,
             condition,
@@ -222,14 +223,15 @@ impl Core {
     }
 
     /// Writes the rows of the data that has come.
-    fn copy_more(&self, transaction: &Transaction<'_>, copy: &mut CopyIn, is_last: bool) -> Result<()> {
-        let CopyIn { relation, targets, options, reader, row, is_direct, condition, query, count, pending, .. } = copy;
+    fn copy_more(&self, transaction: &Transaction<'_>, copy: &mut CopyIn, comes: Comes) -> Result<()> {
+        let CopyIn { relation, targets, options, splitter, row, is_direct, condition, query, count, pending, .. } =
+            copy;
         let Plan::Write(insert) = &query.plan else { unreachable!("a copy writes") };
         self.with_context(transaction, query, &[], |context| {
             // A piece may have fewer rows than it takes for `tick` to look.
             context.look()?;
             context.pending.replace(std::mem::take(pending));
-            reader.take(is_last, &mut |line, fields| {
+            splitter.run(comes, &mut |line, fields| {
                 context.tick()?;
                 let place = |error: SqlError| {
                     let column = error.context().unwrap_or_default();
@@ -237,7 +239,7 @@ impl Core {
                     error.with_context(context)
                 };
                 if *is_direct
-                    && let Some(values) = direct::values(&relation.columns[..targets.len()], &fields, &self.settings)
+                    && let Some(values) = direct::values(&relation.columns[..targets.len()], fields, &self.settings)
                     && write::insert_stored(relation, values, context).map_err(place)?
                 {
                     *count += 1;
@@ -257,7 +259,7 @@ impl Core {
                 *count += 1;
                 write::insert_one(insert, whole, context).map_err(place)
             })?;
-            if !is_last {
+            if comes != Comes::Nothing {
                 *pending = context.pending.take();
             }
             Ok(())
@@ -267,8 +269,7 @@ impl Core {
     /// The values of a record.
     fn values(&self, relation: &Relation, targets: &[usize], options: &Options, fields: Fields<'_>) -> Result<Row> {
         // A record of no fields is an empty line.
-        let is_blank = |field: &Field<'_>| field.as_ref().is_none_or(|bytes| bytes.is_empty());
-        if targets.is_empty() && fields.len() == 1 && fields.iter().all(is_blank) {
+        if targets.is_empty() && fields.len() == 1 && fields.iter().all(|field| field.is_none_or(<[u8]>::is_empty)) {
             return Ok(Row::new());
         }
         if fields.len() > targets.len() {
@@ -279,29 +280,29 @@ impl Core {
             return Err(SqlError::new(SqlState::BadCopyFileFormat, message));
         }
         let mut values = Row::with_capacity(fields.len());
-        for (field, target) in fields.into_iter().zip(targets) {
+        for (field, target) in fields.iter().zip(targets) {
             let column = &relation.columns[*target];
             let is_named = |names: &[String]| names.iter().any(|name| *name == column.name || name == "*");
             let field = match field {
-                None if is_named(&options.force_not_null) => Some(options.null.as_slice().into()),
-                Some(bytes) if *bytes == options.null && is_named(&options.force_null) => None,
+                None if is_named(&options.force_not_null) => Some(options.null.as_slice()),
+                Some(bytes) if bytes == options.null && is_named(&options.force_null) => None,
                 field => field,
             };
             let place = |error: SqlError| error.with_context(format!(", column {}", column.name));
             values.push(match field {
                 None => Datum::Null,
                 Some(bytes) if options.format == Format::Binary => {
-                    let datum = value::parse_binary(&bytes, column.declared.ty).map_err(&place)?;
+                    let datum = value::parse_binary(bytes, column.declared.ty).map_err(&place)?;
                     value::cast(datum, column.declared.ty, column.declared, false, &self.settings).map_err(&place)?
                 }
                 Some(bytes) => {
-                    let text = std::str::from_utf8(&bytes).map_err(|_| {
+                    let text = std::str::from_utf8(bytes).map_err(|_| {
                         let message = "invalid byte sequence for encoding \"UTF8\"";
                         SqlError::new(SqlState::CharacterNotInRepertoire, message)
                     });
                     let text = text.and_then(value::text::without_nul);
                     let parsed = text.and_then(|text| value::parse(text, column.declared, &self.settings));
-                    parsed.map_err(|error| error.with_context(in_column(&column.name, &bytes)))?
+                    parsed.map_err(|error| error.with_context(in_column(&column.name, bytes)))?
                 }
             });
         }
@@ -348,23 +349,28 @@ impl Session {
     /// # Errors
     /// What it makes the statement fail with, which has ended.
     pub fn copy_data(&mut self, bytes: &[u8]) -> Result<()> {
-        self.copy_add(bytes);
-        self.copy_run()
+        // So that what waits stays far below what a piece has room for.
+        const BYTES_MAX: usize = 1 << 30;
+        bytes.chunks(BYTES_MAX).try_for_each(|bytes| {
+            self.copy_add(bytes);
+            self.copy_run(false)
+        })
     }
 
     /// Takes a piece of the data, which waits for [`Session::copy_run`].
     pub fn copy_add(&mut self, bytes: &[u8]) {
         if let Some(copy) = &mut self.core.copy {
-            copy.reader.add(bytes);
+            copy.splitter.add(bytes);
         }
     }
 
-    /// Writes the rows of the data that has been taken.
+    /// Writes the rows of the data that has been taken. Where the next piece `is_coming` already, what was taken last may be left
+    /// for the call that follows it.
     ///
     /// # Errors
     /// As those of [`Session::copy_data`].
-    pub fn copy_run(&mut self) -> Result<()> {
-        self.copy_some(false).map(|_| ())
+    pub fn copy_run(&mut self, is_coming: bool) -> Result<()> {
+        self.copy_some(if is_coming { Comes::More } else { Comes::Later }).map(|_| ())
     }
 
     /// Ends the data of a `COPY ... FROM STDIN` that runs.
@@ -372,7 +378,7 @@ impl Session {
     /// # Errors
     /// As those of [`Session::run`].
     pub fn copy_done(&mut self) -> Result<Done> {
-        let (count, ends_transaction) = self.copy_some(true)?;
+        let (count, ends_transaction) = self.copy_some(Comes::Nothing)?;
         self.core.copy = None;
         let receipt = if ends_transaction { self.commit()? } else { None };
         Ok(Done { receipt, ..Done::tagged(format!("COPY {count}")) })
@@ -384,12 +390,12 @@ impl Session {
         SqlError::new(SqlState::QueryCanceled, format!("COPY from stdin failed: {reason}"))
     }
 
-    fn copy_some(&mut self, is_last: bool) -> Result<(u64, bool)> {
+    fn copy_some(&mut self, comes: Comes) -> Result<(u64, bool)> {
         let missing = || SqlError::new(SqlState::ProtocolViolation, "no COPY from stdin is in progress");
         let mut copy = self.core.copy.take().ok_or_else(missing)?;
         let result = match &self.state {
             State::Open(block) => {
-                block.transaction.with(|transaction| self.core.copy_more(transaction, &mut copy, is_last))
+                block.transaction.with(|transaction| self.core.copy_more(transaction, &mut copy, comes))
             }
             _ => Err(missing()),
         };
