@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use osier_memory::{Ahead, EXPECTED_AT_ONCE, Held, LockWord, Lookup, Record, Stamp, Version, VersionBox};
 
-use super::definition::duplicate_key;
+use super::duplicate::duplicate_key;
 use super::{TouchedTable, Transaction, TransactionState, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Found, Intent, with_scheme};

@@ -13,6 +13,7 @@ use osier_memory::sync::Backoff;
 use osier_memory::{Pin, Record, RecordBox, Stamp, VersionBox};
 
 use super::access::Content;
+use super::duplicate::duplicate_entry;
 use super::own_sequence::OwnSequence;
 use super::{Transaction, TransactionState, UsedDefinition};
 use crate::catalog::procedure::Procedure;
@@ -23,7 +24,7 @@ use crate::concurrency::{ConcurrencyControl, Intent, with_scheme};
 use crate::error::{Error, TransactionError};
 use crate::ids::{ProcedureId, TableId};
 use crate::table::handle::OpenIndex;
-use crate::table::{Datum, KeyCodec, KeyRange, Schema, Table, Value};
+use crate::table::{KeyRange, Schema, Table, Value};
 use crate::transaction::shared::Shared;
 
 /// One change of the definitions, by a transaction in progress.
@@ -219,8 +220,8 @@ impl Transaction<'_> {
         Ok(altered)
     }
 
-    /// Gives a table another name. The handle given is out of date afterwards; use the one that is returned. Procedures that name
-    /// the table are not changed.
+    /// Gives a table another name. The handle given is out of date afterwards; use the one that is returned. Procedures that
+    /// name the table are not changed.
     ///
     /// # Errors
     /// [`TransactionError::TableExists`]; [`TransactionError::ReservedName`] for a name that begins as those of system tables.
@@ -238,8 +239,8 @@ impl Transaction<'_> {
         Ok(altered)
     }
 
-    /// Gives a column another name. The handle given is out of date afterwards; use the one that is returned. Procedures that name
-    /// the column are not changed.
+    /// Gives a column another name. The handle given is out of date afterwards; use the one that is returned. Procedures that
+    /// name the column are not changed.
     ///
     /// # Errors
     /// [`SchemaError::UnknownColumn`](crate::SchemaError::UnknownColumn) and
@@ -483,16 +484,4 @@ pub(crate) fn index_entry(primary_key: &[u8], key: &[u8]) -> RecordBox {
     let mut points_to = VersionBox::copy_of(primary_key);
     points_to.set_order(stamp, stamp);
     Record::new_present(key, points_to)
-}
-
-/// Two rows have the same key in a unique index.
-pub(crate) fn duplicate_entry(table: &Table, index: &OpenIndex, key: &[u8]) -> TransactionError {
-    duplicate_key(table, format!("unique index `{}`", index.name), &index.codec, key)
-}
-
-/// Two rows have the same key.
-pub(super) fn duplicate_key(table: &Table, constraint: String, codec: &KeyCodec, key: &[u8]) -> TransactionError {
-    let values = codec.decode(key).map(|values| values.iter().map(Datum::from).collect());
-    let (table, key) = (table.name().to_owned(), codec.describe(key));
-    TransactionError::DuplicateKey { table, constraint, key, values: values.unwrap_or_default() }
 }

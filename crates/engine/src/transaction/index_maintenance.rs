@@ -7,7 +7,7 @@
 
 use osier_memory::Lookup;
 
-use super::definition::duplicate_entry;
+use super::duplicate::duplicate_entry;
 use super::{Transaction, TransactionState, faults};
 use crate::concurrency::Intent;
 use crate::concurrency::write_set::{TreeRef, Write};

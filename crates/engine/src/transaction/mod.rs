@@ -15,6 +15,7 @@ mod counters;
 mod critical;
 pub(crate) mod debt;
 mod definition;
+mod duplicate;
 #[cfg(test)]
 mod end_tests;
 mod faults;
@@ -58,7 +59,8 @@ pub use access::Changes;
 pub(crate) use access::RowAhead;
 use counters::SessionCounters;
 pub(crate) use counters::Totals;
-pub(crate) use definition::{duplicate_entry, index_entry};
+pub(crate) use definition::index_entry;
+pub(crate) use duplicate::duplicate_entry;
 pub(crate) use purge::Purge;
 pub use sample::SampleLimits;
 pub use savepoint::Savepoint;

@@ -64,7 +64,7 @@ pub(crate) struct ValuesReplay<'t, 's> {
     rows: Vec<(usize, TreeRef, Held<Record>)>,
     /// Tables with the indexes that they keep, and as they will be.
     altered: Vec<(Table, Schema)>,
-    /// Tables that have lost their names, and have none so far.
+    /// Tables that have lost their names. Some have others.
     nameless: Vec<Table>,
 }
 
@@ -92,15 +92,12 @@ impl<'t, 's> ValuesReplay<'t, 's> {
         let defined = |row: &[u8]| TableRow::of(&catalog, row);
         let (old, new) = (old.as_deref().map(defined).transpose()?, new.map(defined).transpose()?);
         let is_kept = old.as_ref().map(|old| old.id) == new.as_ref().map(|new| new.id);
-        if let Some(before) = old.filter(|_| !is_kept).and_then(|row| tx.shared.catalog.table(row.id)) {
-            self.leave(state, before);
-        }
+        self.nameless.extend(old.filter(|_| !is_kept).and_then(|row| tx.shared.catalog.table(row.id)));
         if let Some(row) = new {
             let schema = Schema::decode(&row.definition).map_err(Error::from)?;
             match tx.shared.catalog.table(row.id) {
                 Some(before) => {
                     if !is_kept {
-                        self.nameless.retain(|table| table.id != before.id);
                         state.definitions.push(Definition::Rename(before.clone()));
                     }
                     self.alter(state, &before, schema)?;
@@ -117,18 +114,15 @@ impl<'t, 's> ValuesReplay<'t, 's> {
         Ok(())
     }
 
-    /// A table has not the name any more that it had. Its new one may have come before.
-    fn leave(&mut self, state: &TransactionState, before: Table) {
-        let is_own = |own: &Definition| own.table().is_some_and(|own| own.id == before.id);
-        if !state.definitions.iter().any(is_own) {
-            self.nameless.push(before);
-        }
-    }
-
     /// A step has been taken for all writes: tables that have no name now are gone.
     pub(crate) fn settle(&mut self) {
         let state = &mut **self.transaction.state();
-        state.definitions.extend(self.nameless.drain(..).map(Definition::Drop));
+        let is_of = |table: &Table, own: &Definition| own.table().is_some_and(|own| own.id == table.id);
+        for table in self.nameless.drain(..) {
+            if !state.definitions.iter().any(|own| is_of(&table, own)) {
+                state.definitions.push(Definition::Drop(table));
+            }
+        }
         state.forget_checks();
     }
 
