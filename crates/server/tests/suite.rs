@@ -132,7 +132,10 @@ fn run(options: &str) {
             count += 1;
             has_state |= is_of_session(&checked.text);
             has_state &= !checked.text.starts_with("DEALLOCATE ALL");
-            if !has_state && count >= statements_max && answers.last().unwrap().body == b"I" {
+            let Some(ready) = answers.last() else {
+                panic!("{options}: {file}.sql:{}: no answer to {}", checked.line, checked.text)
+            };
+            if !has_state && count >= statements_max && ready.body == b"I" {
                 drop(served);
                 served = start();
                 client = served.client();

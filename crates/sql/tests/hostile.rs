@@ -91,18 +91,13 @@ fn what_is_unknown_is_null() {
 fn what_is_too_large_is_refused() {
     let mut client = client("large");
     let list = |count: usize| vec!["1"; count].join(", ");
+    let tables = |joined: &str| (0..257).map(|at| format!("(VALUES (1)) v{at}")).collect::<Vec<_>>().join(joined);
     for (text, code) in [
         (format!("SELECT {}", list(1665)), "54011"),
         (format!("VALUES ({})", list(1665)), "54011"),
         (format!("SELECT * FROM (SELECT {}) a, (SELECT {}) b", list(1000), list(1000)), "54011"),
-        (format!("SELECT 1 FROM {}", vec!["(VALUES (1)) v"; 257].join(" CROSS JOIN ")), "54000"),
-        (
-            format!(
-                "SELECT 1 FROM {}",
-                (0..257).map(|at| format!("(VALUES (1)) v{at}")).collect::<Vec<_>>().join(", ")
-            ),
-            "54000",
-        ),
+        (format!("SELECT 1 FROM {}", tables(" CROSS JOIN ")), "54000"),
+        (format!("SELECT 1 FROM {}", tables(", ")), "54000"),
         (format!("SELECT 1::int{}", "[]".repeat(100_000)), "54001"),
         (format!("CREATE TABLE t (a int{})", "[]".repeat(100_000)), "54001"),
         (format!("SELECT '{{1}}'::int[]{}", "[1]".repeat(100_000)), "54001"),

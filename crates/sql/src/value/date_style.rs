@@ -214,8 +214,9 @@ mod tests {
         let utc = TimeZone::UTC;
         for form in ["iso", "sql", "german", "postgres"] {
             for order in ["mdy", "dmy", "ymd"] {
-                // PostgreSQL reads none of its own forms with the year last where it is to be the first.
-                if order == "ymd" && form != "iso" {
+                // PostgreSQL reads none of its own forms with the year last where it is to be the first, and no German one
+                // where the month is.
+                if (order == "ymd" && form != "iso") || (order == "mdy" && form == "german") {
                     continue;
                 }
                 let style = style(&format!("{form}, {order}"));
