@@ -75,30 +75,24 @@ impl<H: Handle> Published<H> {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(handle.name().to_owned(), handle)
     }
 
-    /// As [`Published::publish`], of an object that had another name. Returns its handle under that one as well.
-    pub(crate) fn publish_renamed(&self, handle: H) -> Vec<H> {
+    /// As [`Published::publish`], of an object that had the names of `before`. Returns the handles under those, too.
+    pub(crate) fn publish_renamed(&self, handle: H, before: &[H]) -> Vec<H> {
         let mut handles = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let mut past = take_all(&mut handles, &handle);
+        let mut past: Vec<H> = before.iter().filter_map(|before| take(&mut handles, before)).collect();
         past.extend(handles.insert(handle.name().to_owned(), handle));
         past
     }
 
-    /// As [`Published::withdraw`], of an object that is published under another name.
-    pub(crate) fn withdraw_renamed(&self, handle: &H) -> Vec<H> {
-        take_all(&mut self.0.write().unwrap_or_else(PoisonError::into_inner), handle)
-    }
-
     /// An object has been dropped. Its name may be another one's by now. Returns the handle on it that was published.
     pub(crate) fn withdraw(&self, handle: &H) -> Option<H> {
-        let mut handles = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        handles.get(handle.name()).filter(|held| held.is_of_same_object(handle))?;
-        handles.remove(handle.name())
+        take(&mut self.0.write().unwrap_or_else(PoisonError::into_inner), handle)
     }
 }
 
-/// Removes an object whatever its name.
-fn take_all<H: Handle>(handles: &mut HashMap<String, H>, object: &H) -> Vec<H> {
-    handles.extract_if(|_, held| held.is_of_same_object(object)).map(|(_, held)| held).collect()
+/// Removes an object, if it is what has its name.
+fn take<H: Handle>(handles: &mut HashMap<String, H>, object: &H) -> Option<H> {
+    handles.get(object.name()).filter(|held| held.is_of_same_object(object))?;
+    handles.remove(object.name())
 }
 
 /// The stamp of the row that a handle was made from; none while the transaction that writes the row goes on.

@@ -202,20 +202,18 @@ impl Catalog {
         self.next_table_id.fetch_max(taken.0 + 1, Ordering::Relaxed);
     }
 
-    /// A table, or a change of one, has committed; `kept_in`: see [`Store::discard`].
-    pub(crate) fn publish_table(&self, table: Table, is_renamed: bool, kept_in: Option<Epoch>) {
-        match is_renamed {
-            true => self.keep(self.open_tables.publish_renamed(table), kept_in),
-            false => self.keep(self.open_tables.publish(table), kept_in),
+    /// A table, or a change of one, has committed, which had the names of `before`; `kept_in`: see [`Store::discard`].
+    pub(crate) fn publish_table(&self, table: Table, before: &[Table], kept_in: Option<Epoch>) {
+        match before {
+            [] => self.keep(self.open_tables.publish(table), kept_in),
+            before => self.keep(self.open_tables.publish_renamed(table, before), kept_in),
         }
     }
 
-    /// A table has been dropped; `kept_in`: see [`Store::discard`].
-    pub(crate) fn withdraw_table(&self, table: &Table, is_renamed: bool, kept_in: Option<Epoch>) {
-        match is_renamed {
-            true => self.keep(self.open_tables.withdraw_renamed(table), kept_in),
-            false => self.keep(self.open_tables.withdraw(table), kept_in),
-        }
+    /// A table has been dropped, which had the names of `before`, too; `kept_in`: see [`Store::discard`].
+    pub(crate) fn withdraw_table(&self, table: &Table, before: &[Table], kept_in: Option<Epoch>) {
+        let withdraw = |table| self.open_tables.withdraw(table);
+        self.keep(before.iter().chain([table]).filter_map(withdraw), kept_in);
     }
 
     fn keep(&self, past: impl IntoIterator<Item = Table>, kept_in: Option<Epoch>) {

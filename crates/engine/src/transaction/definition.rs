@@ -431,8 +431,9 @@ impl TransactionState {
         // No earlier than the transaction's. A snapshot that is opened from now on sees what it has done.
         let epoch = pin.current_epoch();
         let kept_in = shared.snapshots.is_open(pin).then_some(epoch);
-        let is_rename = |definition: &&Definition| matches!(definition, Definition::Rename(_));
-        let renamed: Vec<Subject> = self.definitions.iter().filter(is_rename).map(Definition::subject).collect();
+        let rename = |own: &Definition| if let Definition::Rename(before) = own { Some(before.clone()) } else { None };
+        let renamed: Vec<Table> = self.definitions.iter().filter_map(rename).collect();
+        let before = |id| renamed.iter().filter(|table| table.id == id).cloned().collect::<Vec<_>>();
         let mut settled = Vec::new();
         for definition in self.definitions.drain(..).rev() {
             let subject = definition.subject();
@@ -443,10 +444,11 @@ impl TransactionState {
             match definition {
                 Definition::Create(table) | Definition::Alter(table) => {
                     table.committed(stamp);
-                    shared.catalog.publish_table(table, renamed.contains(&subject), kept_in);
+                    let before = before(table.id);
+                    shared.catalog.publish_table(table, &before, kept_in);
                 }
                 Definition::Drop(table) => {
-                    shared.catalog.withdraw_table(&table, renamed.contains(&subject), kept_in);
+                    shared.catalog.withdraw_table(&table, &before(table.id), kept_in);
                     shared.store.discard(table.id, kept_in);
                 }
                 Definition::Rename(_) => unreachable!("what the table is then comes behind"),
