@@ -212,8 +212,9 @@ impl Catalog {
 
     /// A table has been dropped, which had the names of `before`, too; `kept_in`: see [`Store::discard`].
     pub(crate) fn withdraw_table(&self, table: &Table, before: &[Table], kept_in: Option<Epoch>) {
-        let withdraw = |table| self.open_tables.withdraw(table);
-        self.keep(before.iter().chain([table]).filter_map(withdraw), kept_in);
+        for name in before.iter().chain([table]) {
+            self.keep(self.open_tables.withdraw(name), kept_in);
+        }
     }
 
     fn keep(&self, past: impl IntoIterator<Item = Table>, kept_in: Option<Epoch>) {
