@@ -107,6 +107,12 @@ impl Transaction<'_> {
         loop {
             let stamp = self.definition_stamp(state, self.shared.catalog.tables(), name)?.ok_or_else(unknown)?;
             match self.shared.catalog.open_tables.find(name, |table| table.is_made_from(stamp)) {
+                // Somebody has renamed a table that this transaction has changed.
+                Some(table)
+                    if state.definitions.iter().any(|own| own.table().is_some_and(|own| own.id == table.id)) =>
+                {
+                    return Err(state.lose(TransactionError::ROW_CONFLICT).into());
+                }
                 Some(table) => return Ok(table),
                 None => backoff.wait(),
             }
