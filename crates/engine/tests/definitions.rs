@@ -214,6 +214,29 @@ fn a_name_that_is_absent_and_then_there_is_a_conflict() {
     }
 }
 
+/// Seed 44 of the simulation with tables that come and go: a transaction that had changed a table met it under the name that
+/// somebody else had given it, and was told again and again that its handle was out of date.
+#[test]
+fn who_has_changed_a_table_loses_to_who_renames_it() {
+    for control in CONTROLS {
+        let config = config(&format!("renamed-meanwhile-{control}")).concurrency_control(control);
+        let db = Database::open(config).expect("a new database");
+        let table = db.create_table(schema("table")).expect("a table");
+        let mut session = db.session().expect("a session");
+        let tx = session.begin();
+        tx.create_index(&table, "by_id", &["id"], false).expect("an index");
+        let renamed = db.run(|tx| tx.rename_table(&tx.table("table")?, "other")).map(|_| ());
+        match renamed {
+            Ok(()) => assert!(tx.table("other").map(|_| ()).expect_err("it has lost").is_conflict(), "{control}"),
+            // It waits for who came first, and not for ever.
+            Err(error) => assert!(control == TwoPhaseLocking, "{control}: {error}"),
+        }
+        drop(tx);
+        drop(session);
+        db.close().expect("closed");
+    }
+}
+
 /// Other names of a table, a column and an index leave the rows where they are, and hold after a restart.
 #[test]
 fn names_change_and_rows_stay() {

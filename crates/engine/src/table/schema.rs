@@ -216,10 +216,9 @@ impl Schema {
     /// # Errors
     /// [`SchemaError::UnknownIndex`]; as [`Schema::with_name`], and [`SchemaError::DuplicateIndex`].
     pub fn with_index_name(&self, index: &str, name: impl Into<String>) -> Result<Schema, SchemaError> {
-        let id = self.index(index)?.id;
-        let (mut schema, mut name) = (self.clone(), Some(name.into()));
-        for index in schema.indexes.iter_mut().filter(|index| index.id == id) {
-            index.name = name.take().unwrap_or_default();
+        let (id, mut schema) = (self.index(index)?.id, self.clone());
+        if let Some(index) = schema.indexes.iter_mut().find(|index| index.id == id) {
+            index.name = name.into();
         }
         schema.check()?;
         Ok(schema)

@@ -24,7 +24,7 @@ use crate::concurrency::{ConcurrencyControl, Intent, with_scheme};
 use crate::error::{Error, TransactionError};
 use crate::ids::{ProcedureId, TableId};
 use crate::table::handle::OpenIndex;
-use crate::table::{KeyRange, Schema, Table, Value};
+use crate::table::{KeyRange, Schema, SchemaError, Table, Value};
 use crate::transaction::shared::Shared;
 
 /// One change of the definitions, by a transaction in progress.
@@ -107,10 +107,8 @@ impl Transaction<'_> {
         loop {
             let stamp = self.definition_stamp(state, self.shared.catalog.tables(), name)?.ok_or_else(unknown)?;
             match self.shared.catalog.open_tables.find(name, |table| table.is_made_from(stamp)) {
-                // Somebody has renamed a table that this transaction has changed.
-                Some(table)
-                    if state.definitions.iter().any(|own| own.table().is_some_and(|own| own.id == table.id)) =>
-                {
+                // Somebody has given another name to a table that this transaction has changed.
+                Some(table) if state.has_defined(table.id) => {
                     return Err(state.lose(TransactionError::ROW_CONFLICT).into());
                 }
                 Some(table) => return Ok(table),
@@ -205,12 +203,7 @@ impl Transaction<'_> {
 
     /// Removes a secondary index. The handle given is out of date afterwards; use the one that is returned.
     pub fn drop_index(&self, table: &Table, name: &str) -> Result<Table, Error> {
-        self.refuse_read_only(table)?;
-        self.touch(&mut self.state(), table)?;
-        self.refuse_catalog(table)?;
-        let altered = self.alter(table, table.schema.without_index(name)?)?;
-        self.define_alter(&altered)?;
-        Ok(altered)
+        self.redefine(table, |schema| schema.without_index(name))
     }
 
     /// Changes the [notes](Schema::notes) of a table. The handle given is out of date afterwards; use the one that is returned.
@@ -218,12 +211,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`SchemaError::NotesTooLong`](crate::SchemaError::NotesTooLong).
     pub fn annotate_table(&self, table: &Table, notes: impl Into<String>) -> Result<Table, Error> {
-        self.refuse_read_only(table)?;
-        self.touch(&mut self.state(), table)?;
-        self.refuse_catalog(table)?;
-        let altered = self.alter(table, Schema::clone(&table.schema).with_notes(notes)?)?;
-        self.define_alter(&altered)?;
-        Ok(altered)
+        self.redefine(table, |schema| schema.clone().with_notes(notes))
     }
 
     /// Gives a table another name. The handle given is out of date afterwards; use the one that is returned. Procedures that
@@ -252,12 +240,7 @@ impl Transaction<'_> {
     /// [`SchemaError::UnknownColumn`](crate::SchemaError::UnknownColumn) and
     /// [`DuplicateColumn`](crate::SchemaError::DuplicateColumn).
     pub fn rename_column(&self, table: &Table, column: &str, name: &str) -> Result<Table, Error> {
-        self.refuse_read_only(table)?;
-        self.touch(&mut self.state(), table)?;
-        self.refuse_catalog(table)?;
-        let altered = self.alter(table, table.schema.with_column_name(column, name)?)?;
-        self.define_alter(&altered)?;
-        Ok(altered)
+        self.redefine(table, |schema| schema.with_column_name(column, name))
     }
 
     /// Gives a secondary index another name. The handle given is out of date afterwards; use the one that is returned.
@@ -266,10 +249,19 @@ impl Transaction<'_> {
     /// [`SchemaError::UnknownIndex`](crate::SchemaError::UnknownIndex) and
     /// [`DuplicateIndex`](crate::SchemaError::DuplicateIndex).
     pub fn rename_index(&self, table: &Table, index: &str, name: &str) -> Result<Table, Error> {
+        self.redefine(table, |schema| schema.with_index_name(index, name))
+    }
+
+    /// Gives a table another schema under its name, of which the indexes are old ones.
+    fn redefine(
+        &self,
+        table: &Table,
+        change: impl FnOnce(&Schema) -> Result<Schema, SchemaError>,
+    ) -> Result<Table, Error> {
         self.refuse_read_only(table)?;
         self.touch(&mut self.state(), table)?;
         self.refuse_catalog(table)?;
-        let altered = self.alter(table, table.schema.with_index_name(index, name)?)?;
+        let altered = self.alter(table, change(&table.schema)?)?;
         self.define_alter(&altered)?;
         Ok(altered)
     }
@@ -412,6 +404,11 @@ impl Transaction<'_> {
 }
 
 impl TransactionState {
+    /// Whether the transaction has made, changed or dropped a table.
+    pub(super) fn has_defined(&self, table: TableId) -> bool {
+        self.definitions.iter().any(|own| own.table().is_some_and(|own| own.id == table))
+    }
+
     /// Makes the next use of each definition check it again.
     pub(super) fn forget_checks(&mut self) {
         self.tables.iter_mut().for_each(|touched| touched.sequence = 0);

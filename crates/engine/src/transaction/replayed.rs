@@ -117,9 +117,8 @@ impl<'t, 's> ValuesReplay<'t, 's> {
     /// A step has been taken for all writes: tables that have no name now are gone.
     pub(crate) fn settle(&mut self) {
         let state = &mut **self.transaction.state();
-        let is_of = |table: &Table, own: &Definition| own.table().is_some_and(|own| own.id == table.id);
         for table in self.nameless.drain(..) {
-            if !state.definitions.iter().any(|own| is_of(&table, own)) {
+            if !state.has_defined(table.id) {
                 state.definitions.push(Definition::Drop(table));
             }
         }

@@ -325,7 +325,7 @@ impl Plan {
             },
             lag: 0.0,
             // A mutation may leave a table with two names, of which neither has a handle then.
-            renames: choices.mutations.is_empty() && choices.profile == Some(Profile::Defining),
+            renames: choices.mutations.is_empty(),
             preempted_share: [0.0, 0.1, 0.5][Rng::with_seed(!rng.clone().u64(..)).usize(0..3)],
             profile: Profile::Any,
             // Epochs must go on within the life of a generation.
