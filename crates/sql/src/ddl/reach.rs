@@ -27,7 +27,9 @@ impl Definer<'_, '_> {
     ) -> Result<Table> {
         self.read_literals(blueprint)?;
         let (old, new) = (relation.table.schema(), blueprint.schema()?);
-        if !values.is_empty() || !has_same_rows(old, &new) {
+        // Hidden keys may have the place and the type of a column that was the key.
+        let keeps_key = relation.has_hidden_key == blueprint.key.is_none();
+        if !values.is_empty() || !keeps_key || !has_same_rows(old, &new) {
             return self.rewrite(relation, blueprint, values);
         }
         let mut table = relation.table.clone();

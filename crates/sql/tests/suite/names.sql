@@ -193,3 +193,25 @@ CREATE UNIQUE INDEX ON twice ("A b");
 ALTER TABLE twice ADD UNIQUE ("A b", d);
 --! 23505
 DROP TABLE twice;
+
+-- A key that goes is no hidden key, whatever its place.
+CREATE TABLE keyed (n bigint NOT NULL, id bigint PRIMARY KEY);
+INSERT INTO keyed VALUES (10, 1), (20, 2);
+ALTER TABLE keyed DROP COLUMN id;
+INSERT INTO keyed VALUES (30), (30), (30);
+SELECT n FROM keyed ORDER BY n;
+--> 10
+--> 20
+--> 30
+--> 30
+--> 30
+ALTER TABLE keyed ADD id bigint PRIMARY KEY;
+--! 23502
+ALTER TABLE keyed ADD id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY;
+SELECT count(*), count(DISTINCT id) FROM keyed;
+--> 5|5
+ALTER TABLE keyed DROP CONSTRAINT keyed_pkey;
+INSERT INTO keyed (n) VALUES (40), (40);
+SELECT count(*) FROM keyed;
+--> 7
+DROP TABLE keyed;
