@@ -31,7 +31,7 @@ use crate::transaction::shared::Shared;
 pub(super) enum Definition {
     /// A new table.
     Create(Table),
-    /// The handle of a table before it got another name. What it is afterwards comes behind.
+    /// The handle of a table under a name that it has no more. An `Alter` with the new one comes right behind it.
     Rename(Table),
     /// The present handle of a table of which anything else than its rows changed.
     Alter(Table),
@@ -252,7 +252,7 @@ impl Transaction<'_> {
         self.redefine(table, |schema| schema.with_index_name(index, name))
     }
 
-    /// Gives a table another schema under its name, of which the indexes are old ones.
+    /// Changes the schema of a table, but for its name. Indexes that it has not had are not filled here.
     fn redefine(
         &self,
         table: &Table,

@@ -296,7 +296,7 @@ impl Binder<'_> {
         Ok((left, self.convert(right, to_right, Conversion::Implicit)?))
     }
 
-    /// The type that the left side of `=` becomes; its own, if only that of another value could say it.
+    /// The type as which the left side of `=` is compared. A row keeps its own.
     pub(super) fn compared_as(&self, left: &Typed, right: &Typed) -> Result<Declared> {
         match (left.declared.ty, right.declared.ty) {
             (Type::Record, _) | (_, Type::Record) => Ok(left.declared),

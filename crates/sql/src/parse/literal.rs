@@ -2,8 +2,8 @@
 //!
 //! The parser prints a quotation mark twice, unless it takes it for escaped already: where there are two of them in a row, or one
 //! behind a backslash. Such a literal was another one when it was read again, or ended in its middle, and the rest of it was read
-//! as SQL. So it becomes one with escapes, which is printed right. `N'...'` and `U&'...'` are
-//! printed without any care and become one of these.
+//! as SQL. So it becomes one with escapes, which is printed right. `N'...'` and `U&'...'`
+//! are printed without any care and become one of these.
 //!
 //! Literals with a line break between them are one.
 //!

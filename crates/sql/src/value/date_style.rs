@@ -1,7 +1,8 @@
 //! `DateStyle`: how dates and timestamps are shown, and in which order a date of numbers is read.
 //!
 //! Invariants:
-//! - What is pushed in a style is read as the same value under it, but for seconds of an offset that a name stands for.
+//! - What is pushed in a style is read as the same value under it, but for seconds of an offset that a name stands for. As in
+//!   PostgreSQL that does not hold of `German, MDY`, nor of `YMD` with any other form than `ISO`.
 //! - The default style is `ISO, MDY`. What the catalog keeps and JSON are in it, whatever a session has set.
 
 use std::io::Write;
