@@ -209,7 +209,7 @@ impl Transaction<'_> {
     /// Changes the [notes](Schema::notes) of a table. The handle given is out of date afterwards; use the one that is returned.
     ///
     /// # Errors
-    /// [`SchemaError::NotesTooLong`](crate::SchemaError::NotesTooLong).
+    /// [`SchemaError::NotesTooLong`].
     pub fn annotate_table(&self, table: &Table, notes: impl Into<String>) -> Result<Table, Error> {
         self.redefine(table, |schema| schema.clone().with_notes(notes))
     }
@@ -237,7 +237,7 @@ impl Transaction<'_> {
     /// name the column are not changed.
     ///
     /// # Errors
-    /// [`SchemaError::UnknownColumn`](crate::SchemaError::UnknownColumn) and
+    /// [`SchemaError::UnknownColumn`] and
     /// [`DuplicateColumn`](crate::SchemaError::DuplicateColumn).
     pub fn rename_column(&self, table: &Table, column: &str, name: &str) -> Result<Table, Error> {
         self.redefine(table, |schema| schema.with_column_name(column, name))
@@ -246,7 +246,7 @@ impl Transaction<'_> {
     /// Gives a secondary index another name. The handle given is out of date afterwards; use the one that is returned.
     ///
     /// # Errors
-    /// [`SchemaError::UnknownIndex`](crate::SchemaError::UnknownIndex) and
+    /// [`SchemaError::UnknownIndex`] and
     /// [`DuplicateIndex`](crate::SchemaError::DuplicateIndex).
     pub fn rename_index(&self, table: &Table, index: &str, name: &str) -> Result<Table, Error> {
         self.redefine(table, |schema| schema.with_index_name(index, name))
