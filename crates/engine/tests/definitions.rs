@@ -5,7 +5,7 @@ use std::path::Path;
 
 use osier::config::ConcurrencyControlKind;
 use osier::config::ConcurrencyControlKind::{Multiversion, Optimistic, TwoPhaseLocking};
-use osier::table::{KeyRange, Schema, Type, Value};
+use osier::table::{KeyRange, NewColumn, Row, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, Table};
 
 const CONTROLS: [ConcurrencyControlKind; 3] = [Optimistic, TwoPhaseLocking, Multiversion];
@@ -322,4 +322,108 @@ fn assert_renamed(db: &Database) {
     for name in ["three", "four", "going"] {
         assert_eq!(db.table(name).map(|_| ()).expect_err("nothing is called so").sqlstate(), "42P01");
     }
+}
+
+/// Columns are added and rows stay as they are, also those that are written beside it, and hold what was given for them.
+#[test]
+fn columns_are_added_and_rows_stay() {
+    for control in CONTROLS {
+        for protocol in [Protocol::Poplar, Protocol::Serial, Protocol::Gsn, Protocol::Taurus, Protocol::Silo] {
+            let config = config(&format!("added-{control}-{protocol}"));
+            let home = config.dirs[0].clone();
+            let db = Database::open(config.concurrency_control(control).protocol(protocol)).expect("a new database");
+            add_beside_others(&db);
+            db.close().expect("closed");
+            drop(db);
+            let db = Database::open(reopened(&home)).expect("it opens again");
+            assert_added(&db);
+            db.close().expect("closed");
+        }
+    }
+}
+
+fn new_column<'v>(name: &'v str, ty: Type, value: Value<'v>) -> NewColumn<'v> {
+    NewColumn { name, ty, is_nullable: true, value }
+}
+
+fn add_beside_others(db: &Database) {
+    let schema = Schema::builder("t").column("id", Type::Int64).column("key", Type::Int64).primary_key(["key"]);
+    let old = db.create_table(schema.index("by_id", ["id"]).build().expect("a schema")).expect("a table");
+    let key = [Value::Int(-1)];
+    db.run(|tx| (1..4).try_for_each(|id| tx.insert(&old, &[Value::Int(id), Value::Int(-id)]))).expect("rows");
+    let snapshot = db.snapshot().expect("a snapshot");
+    let mut session = db.session().expect("a session");
+    let beside = session.begin();
+    beside.insert(&old, &[Value::Int(7), Value::Int(-7)]).expect("a row");
+    // Before the key, so that columns have other numbers, and behind it, with an index.
+    let size = new_column("size", Type::Int32, Value::Int(5));
+    let added = db.run(|tx| {
+        tx.insert(&old, &[Value::Int(4), Value::Int(-4)])?;
+        let table = tx.add_columns(&old, Some("key"), &[size])?;
+        tx.insert(&table, &[Value::Int(5), Value::Int(50), Value::Int(-5)])?;
+        Ok::<_, Error>(table)
+    });
+    let (table, _) = added.expect("a column");
+    assert!(beside.commit().expect_err("the definition has changed").is_conflict());
+    let (table, _) = db
+        .run(|tx| {
+            let before = tx.savepoint();
+            let gone = tx.add_columns(&table, None, &[new_column("gone", Type::Bool, Value::Null)])?;
+            tx.insert(&gone, &[Value::Int(6), Value::Int(6), Value::Int(-6), Value::Bool(true)])?;
+            tx.rollback_to(before)?;
+            let color = new_column("color", Type::Text, Value::Text("red"));
+            let table = tx.add_columns(&table, None, &[color, new_column("note", Type::Bytes, Value::Null)])?;
+            let table = tx.create_index(&table, "by_color", &["color", "size"], false)?;
+            let (size, color) = (table.column("size")?, table.column("color")?);
+            tx.update(&table, &[Value::Int(-2)], &[(size, Value::Int(20))])?;
+            tx.update(&table, &[Value::Int(-3)], &[(color, Value::Text("blue"))])?;
+            Ok::<_, Error>(table)
+        })
+        .expect("columns");
+    let error = db.run(|tx| tx.get(&old, &key).map(|_| ())).expect_err("the handle is out of date");
+    assert_eq!(error.sqlstate(), "0A000", "{error}");
+    // Back to what is missing, and away from it.
+    let (size, color) = (table.column("size").expect("it is there"), table.column("color").expect("it is there"));
+    let set = |column, value| {
+        db.run(|tx| tx.update(&table, &[Value::Int(-5)], &[(column, value)])).expect("a change");
+    };
+    set(size, Value::Int(5));
+    set(color, Value::Null);
+    set(color, Value::Text("red"));
+    db.run(|tx| tx.delete(&table, &[Value::Int(-4)])).expect("one goes");
+    let mut reader = db.session().expect("a session");
+    let then = reader.begin_at(&snapshot).expect("its own snapshot");
+    let known = then.table("t").expect("as it was");
+    assert_eq!(known.schema().columns().len(), 2);
+    assert_eq!(then.scan(&known, KeyRange::all()).expect("a scan").count(), 3);
+    drop(then);
+    drop(snapshot);
+    assert_added(db);
+}
+
+fn assert_added(db: &Database) {
+    let table = db.table("t").expect("a table");
+    let shown = |index: Option<&str>| {
+        let rows = db.run(|tx| -> Result<_, Error> {
+            let rows = match index {
+                None => tx.scan(&table, KeyRange::all())?.map(|row| row.map(|row| shown(&row))).collect::<Vec<_>>(),
+                Some(index) => {
+                    tx.scan_index(&table, index, KeyRange::all())?.map(|row| row.map(|row| shown(&row))).collect()
+                }
+            };
+            rows.into_iter().collect::<Result<Vec<String>, Error>>()
+        });
+        rows.expect("rows").0
+    };
+    let rows = ["5 5 -5 red", "3 5 -3 blue", "2 20 -2 red", "1 5 -1 red"];
+    assert_eq!(shown(None), rows);
+    assert_eq!(shown(Some("by_id")), [rows[3], rows[2], rows[1], rows[0]]);
+    assert_eq!(shown(Some("by_color")), [rows[1], rows[0], rows[3], rows[2]]);
+}
+
+fn shown(row: &Row<'_>) -> String {
+    let number = |name| row.int(row.schema().column_id(name).expect("a column"));
+    let color = row.schema().column_id("color").expect("a column");
+    assert!(row.is_null(row.schema().column_id("note").expect("a column")));
+    format!("{} {} {} {}", number("id"), number("size"), number("key"), row.text(color))
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use osier::table::{ColumnId, KeyCodec, KeyRange, Row, RowCodec, Schema, Type, Value};
+use osier::table::{ColumnId, KeyCodec, KeyRange, NewColumn, Row, RowCodec, Schema, Type, Value};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -99,7 +99,39 @@ fn any_row(schema: &Schema) -> impl Strategy<Value = Vec<Owned>> + use<> {
     columns.collect::<Vec<_>>()
 }
 
+/// Columns for a table with rows: where they go, and of each the type, whether it takes NULL, and what the rows hold.
+type Added = (Index, Vec<(Type, bool, Owned)>);
+
+fn any_added() -> impl Strategy<Value = Added> {
+    let column = (any_type(), any::<bool>(), any::<bool>()).prop_flat_map(|(ty, is_nullable, is_null)| {
+        let value = if is_nullable && is_null { Just(Owned::Plain(Value::Null)).boxed() } else { any_value(ty) };
+        (Just(ty), Just(is_nullable), value)
+    });
+    (any::<Index>(), proptest::collection::vec(column, 1..3))
+}
+
+/// The schema with the columns, and where they are.
+fn with_added(schema: &Schema, (at, added): &Added) -> (Arc<Schema>, usize) {
+    let count = schema.columns().len();
+    let at = at.index(count + 1);
+    let names: Vec<String> = (count..count + added.len()).map(|number| format!("c{number}")).collect();
+    let columns = names.iter().zip(added).map(|(name, (ty, is_nullable, value))| NewColumn {
+        name,
+        ty: *ty,
+        is_nullable: *is_nullable,
+        value: value.borrow(),
+    });
+    (Arc::new(schema.with_columns(at, &columns.collect::<Vec<_>>()).unwrap()), at)
+}
+
+/// Some with columns that were added to rows.
 fn any_schema() -> impl Strategy<Value = Arc<Schema>> {
+    let added = proptest::collection::vec(any_added(), 0..4);
+    (any_built_schema(), added)
+        .prop_map(|(schema, added)| added.iter().fold(schema, |schema, columns| with_added(&schema, columns).0))
+}
+
+fn any_built_schema() -> impl Strategy<Value = Arc<Schema>> {
     let columns = proptest::collection::vec((any_type(), any::<bool>()), 0..8);
     let indexes = proptest::collection::vec((proptest::collection::vec(any::<Index>(), 1..4), any::<bool>()), 0..3);
     (any_type(), columns, any::<[Index; 2]>(), indexes).prop_map(|(first, columns, key, indexes)| {
@@ -199,7 +231,7 @@ proptest! {
 
     #[test]
     fn a_patched_row_is_the_row_encoded_anew(
-        (schema, rows) in schema_and_rows(2), chosen in proptest::collection::vec(any::<bool>(), 8), turned in any::<bool>()
+        (schema, rows) in schema_and_rows(2), chosen in proptest::collection::vec(any::<bool>(), 16), turned in any::<bool>()
     ) {
         let codec = RowCodec::new(schema);
         let (mut values, new) = (borrow(&rows[0]), borrow(&rows[1]));
@@ -216,6 +248,47 @@ proptest! {
         let mut patched = vec![0xAA; codec.patched_len(&old, &changes).unwrap()];
         codec.patch_into(&old, &changes, &mut patched);
         prop_assert_eq!(patched, expected);
+    }
+
+    #[test]
+    fn rows_stay_where_columns_are_added(
+        (schema, rows) in schema_and_rows(2), first in any_added(), second in any_added(),
+        chosen in proptest::collection::vec(any::<bool>(), 16)
+    ) {
+        let old = RowCodec::new(schema.clone());
+        let mut values = borrow(&rows[0]);
+        let bytes = old.encode(&values).unwrap();
+        let mut grown = schema.clone();
+        for added in [&first, &second] {
+            let at;
+            (grown, at) = with_added(&grown, added);
+            prop_assert_eq!(&Schema::decode(&grown.encode()).unwrap(), &*grown);
+            values.splice(at..at, added.1.iter().map(|(_, _, value)| value.borrow()));
+        }
+        let new = RowCodec::new(grown.clone());
+        new.check(&bytes).unwrap();
+        prop_assert!(new.row(&bytes).values().zip(&values).all(|(a, b)| is_same(a, *b)), "{:?}", new.row(&bytes));
+        prop_assert_eq!(&new.encode(&values).unwrap(), &bytes, "what is missing is left out");
+        // Whoever has the old schema reads what it knows of a row of the new one, and writes a row of its own.
+        let of_old = |at: usize| schema.column_id(grown.columns()[at].name()).ok();
+        for at in (0..values.len()).filter(|at| chosen[*at % 16]) {
+            values[at] = match of_old(at) {
+                Some(column) => rows[1][usize::from(column.0)].borrow(),
+                None if grown.columns()[at].is_nullable() => Value::Null,
+                None => values[at],
+            };
+        }
+        let bytes = new.encode(&values).unwrap();
+        let mut known = vec![Value::Null; schema.columns().len()];
+        (0..values.len()).for_each(|at| of_old(at).into_iter().for_each(|column| known[usize::from(column.0)] = values[at]));
+        prop_assert!(old.row(&bytes).values().zip(&known).all(|(a, b)| is_same(a, *b)), "{:?}", old.row(&bytes));
+        let changes: Vec<_> = (0..).zip(borrow(&rows[1])).map(|(at, value)| (ColumnId(at), value)).collect();
+        for changes in [&changes[..1], &changes[..]] {
+            changes.iter().for_each(|(column, value)| known[usize::from(column.0)] = *value);
+            let mut patched = vec![0xAA; old.patched_len(&bytes, changes).unwrap()];
+            old.patch_into(&bytes, changes, &mut patched);
+            prop_assert_eq!(&patched, &old.encode(&known).unwrap());
+        }
     }
 
     #[test]
@@ -396,6 +469,22 @@ fn the_documented_row_has_the_documented_bytes() {
     assert_eq!(key(KeyCodec::primary(schema.clone())), [0x80, 0, 0, 7]);
     assert_eq!(key(index("by_name")), [&[1][..], b"ab", &[0, 1], &[0x80, 0, 0, 7]].concat());
     assert_eq!(key(index("by_note")), [b"c", &[0, 0xFF][..], &[0, 1]].concat());
+}
+
+/// The encoding of a row of a table that got columns, as docs/row-format.md prints it.
+#[test]
+fn the_documented_row_with_added_columns_has_the_documented_bytes() {
+    let schema = Schema::builder("t").column("id", Type::Int32).primary_key(["id"]).build().unwrap();
+    let added = |name, ty, value| NewColumn { name, ty, is_nullable: false, value };
+    let schema = schema.with_columns(1, &[added("size", Type::Int16, Value::Int(5))]).unwrap();
+    let schema = schema.with_columns(2, &[added("color", Type::Text, Value::Text("red"))]).unwrap();
+    let codec = RowCodec::new(Arc::new(schema));
+    let encoded = |size, color| codec.encode(&[Value::Int(7), Value::Int(size), Value::Text(color)]).unwrap();
+    assert_eq!(encoded(5, "red"), [7, 0, 0, 0]);
+    assert_eq!(encoded(6, "red"), [7, 0, 0, 0, 6, 0]);
+    assert_eq!(encoded(5, "tan"), [&[7, 0, 0, 0, 5, 0, 7, 0, 0, 0][..], b"tan"].concat());
+    let left_over = [&[7, 0, 0, 0, 5, 0][..], &[7, 0, 0, 0], b"red"].concat();
+    assert!(codec.check(&left_over).is_err() && codec.check(&left_over[..6]).is_err(), "what is missing is left out");
 }
 
 /// PostgreSQL: "NaN equals itself and is greater than every other value", and the two zeros are equal.

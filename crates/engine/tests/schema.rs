@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use osier::table::{
-    COLUMNS_MAX, ColumnId, INDEXES_MAX, IndexId, KEY_COLUMNS_MAX, KeyCodec, KeyRange, NAME_BYTES_MAX, RowCodec, Schema,
-    SchemaBuilder, SchemaError, Type, Value,
+    COLUMNS_MAX, ColumnId, INDEXES_MAX, IndexId, KEY_COLUMNS_MAX, KeyCodec, KeyRange, LATER_GROUPS_MAX,
+    MISSING_BYTES_MAX, NAME_BYTES_MAX, NewColumn, RowCodec, Schema, SchemaBuilder, SchemaError, Type, Value,
 };
 
 fn items() -> SchemaBuilder {
@@ -218,15 +218,60 @@ fn every_getter_reads_its_type() {
 #[test]
 fn a_schema_of_a_later_program_is_refused_as_such() {
     let mut bytes = items().build().unwrap().encode();
-    bytes[0] = 3;
-    check(&Schema::decode(&bytes).unwrap_err(), "0A000", &["format 3", "newer program"]);
+    bytes[0] = 4;
+    check(&Schema::decode(&bytes).unwrap_err(), "0A000", &["format 4", "newer program"]);
     // Format 2 ends with notes, which are not empty.
     bytes[0] = 2;
     check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["ends too early"]);
     bytes.extend([0; 4]);
     check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["notes"]);
+    // Format 3 ends with columns that were added, of which there are some.
+    bytes[0] = 3;
+    check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["ends too early"]);
+    bytes.extend([0; 2]);
+    check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["no columns behind"]);
     bytes[0] = 0;
     check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["corrupt schema"]);
+}
+
+#[test]
+fn columns_that_are_added_are_checked() {
+    fn new<'v>(name: &'v str, ty: Type, value: Value<'v>) -> NewColumn<'v> {
+        NewColumn { name, ty, is_nullable: false, value }
+    }
+    let schema = Schema::builder("t").column("id", Type::Int32).primary_key(["id"]).build().unwrap();
+    let refused = |column, sqlstate, words: &[&str]| {
+        check(&schema.with_columns(1, &[column]).unwrap_err(), sqlstate, words);
+    };
+    refused(new("id", Type::Bool, Value::Bool(true)), "42701", &["table t", "id"]);
+    refused(new("", Type::Bool, Value::Bool(true)), "42602", &["column"]);
+    refused(new("a", Type::Bool, Value::Null), "23502", &["table t", "column a"]);
+    refused(new("a", Type::Int16, Value::Int(40_000)), "22003", &["table t", "column a"]);
+    refused(new("a", Type::Int16, Value::Text("1")), "42804", &["table t", "column a"]);
+    let long = "x".repeat(MISSING_BYTES_MAX);
+    refused(new("a", Type::Text, Value::Text(&long)), "54000", &["table t", "65540 bytes"]);
+    let mut grown = schema.clone();
+    for number in 0..LATER_GROUPS_MAX {
+        let name = format!("c{number}");
+        grown = grown.with_columns(number % 2, &[new(&name, Type::Bool, Value::Bool(true))]).unwrap();
+        assert_eq!(Schema::decode(&grown.encode()).unwrap(), grown);
+    }
+    let error = grown.with_columns(0, &[new("more", Type::Bool, Value::Bool(true))]).unwrap_err();
+    check(&error, "54000", &["table t", "64 times"]);
+    // Behind the notes: two groups, of which the second one's column becomes that of the first one, and of the key.
+    let two = schema.with_columns(1, &[new("a", Type::Bool, Value::Bool(true))]).unwrap();
+    let two = two.with_columns(2, &[new("b", Type::Bool, Value::Bool(true))]).unwrap().encode();
+    let at = two.len() - 7;
+    let groups = [&[2, 0][..], &[1, 0, 1, 0, 1, 0, 0, 0, 1], &[1, 0, 2, 0, 1, 0, 0, 0, 1]].concat();
+    assert!(two.ends_with(&groups), "{two:?}");
+    for column in [0, 1, 3] {
+        let mut bytes = two.clone();
+        bytes[at] = column;
+        check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["table t", "cannot lie there"]);
+    }
+    let mut bytes = two;
+    *bytes.last_mut().unwrap() = 2;
+    check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["table t", "column b", "neither true nor false"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::table::{KeyCodec, RowCodec, Schema, Type, Value};
+use crate::table::{KeyCodec, NewColumn, RowCodec, Schema, Type, Value};
 
 fn schema() -> Arc<Schema> {
     SCHEMA.clone()
@@ -24,6 +24,15 @@ static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
         .primary_key(columns.map(|(name, _)| name))
         .unique_index("by_maybe", ["maybe", "when"]);
     Arc::new(schema.build().expect("a schema"))
+});
+
+/// The same table with columns that it got when it had rows.
+static GROWN: LazyLock<Arc<Schema>> = LazyLock::new(|| {
+    let new = |name, ty, value| NewColumn { name, ty, is_nullable: true, value };
+    let grown =
+        SCHEMA.with_columns(8, &[new("size", Type::Int32, Value::Int(4)), new("note", Type::Text, Value::Null)]);
+    let grown = grown.and_then(|grown| grown.with_columns(3, &[new("later", Type::Bytes, Value::Bytes(&[7]))]));
+    Arc::new(grown.expect("columns that can be added"))
 });
 
 const ROWS: [[Value<'_>; 8]; 2] = [
@@ -84,25 +93,43 @@ pub(super) fn check_key(bytes: &[u8]) -> bool {
     key_codecs().map(check).contains(&true)
 }
 
+/// Of both tables.
+fn row_codecs() -> [RowCodec; 2] {
+    [RowCodec::new(schema()), RowCodec::new(GROWN.clone())]
+}
+
 pub(super) fn rows() -> Vec<Vec<u8>> {
-    let codec = RowCodec::new(schema());
-    ROWS.map(|row| codec.encode(&row).expect("values of the schema")).into()
+    let [codec, grown] = row_codecs();
+    let mut rows: Vec<Vec<u8>> = ROWS.map(|row| codec.encode(&row).expect("values of the schema")).into();
+    for (later, size, note) in [(&[7][..], Value::Null, Value::Null), (&[], Value::Int(4), Value::Text("é"))] {
+        let mut values = ROWS[0].to_vec();
+        values.insert(3, Value::Bytes(later));
+        values.extend([size, note]);
+        rows.push(grown.encode(&values).expect("values of the schema"));
+    }
+    rows
 }
 
 pub(super) fn check_row(bytes: &[u8]) -> bool {
-    let codec = RowCodec::new(schema());
-    let is_sound = codec.check(bytes).is_ok();
-    if is_sound {
-        let row = codec.row(bytes);
-        let values: Vec<_> = row.values().collect();
-        assert_eq!(codec.encode(&values).expect("values that were decoded"), bytes, "a row is what is encoded again");
-    }
-    is_sound
+    let check = |codec: RowCodec| {
+        let is_sound = codec.check(bytes).is_ok();
+        if is_sound {
+            let row = codec.row(bytes);
+            let values: Vec<_> = row.values().collect();
+            assert_eq!(
+                codec.encode(&values).expect("values that were decoded"),
+                bytes,
+                "a row is what is encoded again"
+            );
+        }
+        is_sound
+    };
+    row_codecs().map(check).contains(&true)
 }
 
 pub(super) fn schemas() -> Vec<Vec<u8>> {
     let numeric = Schema::builder("n").column("price", Type::Numeric { precision: 5, scale: 2 }).primary_key(["price"]);
-    vec![schema().encode(), numeric.build().expect("a schema").encode()]
+    vec![schema().encode(), GROWN.encode(), numeric.build().expect("a schema").encode()]
 }
 
 pub(super) fn check_schema(bytes: &[u8]) -> bool {

@@ -4,7 +4,9 @@
 //! - Every message names the table (or the object being defined) and, where there is one, the column or index.
 //! - Refusals of values say what the column takes; corruption says where the bytes stop making sense.
 
-use super::bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX};
+use super::bounds::{
+    COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, LATER_GROUPS_MAX, MISSING_BYTES_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX,
+};
 use super::value::Type;
 
 /// A schema or a value that was refused, or encoded bytes that do not decode.
@@ -70,6 +72,23 @@ pub enum SchemaError {
         table: String,
         /// How many were declared.
         count: usize,
+    },
+    /// Columns were added more often than [`LATER_GROUPS_MAX`] times.
+    #[error(
+        "columns were added to table {table} {max} times with its rows in place; copy them to a new table to add more",
+        max = LATER_GROUPS_MAX
+    )]
+    TooManyGroups {
+        /// The table.
+        table: String,
+    },
+    /// More than [`MISSING_BYTES_MAX`] bytes of values for columns that are added to rows.
+    #[error("the values of columns added to table {table} have {bytes} bytes; {max} are possible", max = MISSING_BYTES_MAX)]
+    MissingTooLong {
+        /// The table.
+        table: String,
+        /// How many bytes they have.
+        bytes: usize,
     },
     /// Notes of more than [`NOTES_BYTES_MAX`] bytes.
     #[error("the notes of table {table} have {bytes} bytes; {max} are possible", max = NOTES_BYTES_MAX)]
@@ -241,7 +260,9 @@ impl SchemaError {
             SchemaError::UnknownColumn { .. } => "42703",
             SchemaError::UnknownIndex { .. } => "42704",
             SchemaError::TooManyColumns { .. } | SchemaError::TooManyKeyColumns { .. } => "54011",
-            SchemaError::NotesTooLong { .. } => "54000",
+            SchemaError::NotesTooLong { .. }
+            | SchemaError::MissingTooLong { .. }
+            | SchemaError::TooManyGroups { .. } => "54000",
             SchemaError::TooManyIndexes { .. } | SchemaError::RowTooLong { .. } => "54000",
             SchemaError::EmptyKey { .. } | SchemaError::NullableKey { .. } => "42P16",
             SchemaError::InvalidNumeric { .. } => "22023",

@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 use super::error::SchemaError;
 use super::key_buffer::KeyBuf;
-use super::row::{Row, array};
+use super::row::Row;
 use super::schema::{ColumnId, IndexId, PRIMARY_KEY, Schema};
+use super::slot::array;
 use super::value::{Type, Value, float_from_ordered, float_to_ordered, numeric_fits};
 
 /// Before a NULL.

@@ -12,6 +12,7 @@ use std::fmt;
 
 use super::row_codec::RowCodec;
 use super::schema::{ColumnId, Schema, column_id_at};
+use super::slot::array;
 use super::value::{Type, Value};
 
 /// A row: encoded bytes and how to read them.
@@ -29,11 +30,10 @@ impl RowCodec {
 
     /// Returns the value of a column of encoded bytes, as [`Row::value`] does.
     #[inline]
-    pub(crate) fn value<'b>(&self, bytes: &'b [u8], column: ColumnId) -> Value<'b> {
-        let Some(ty) = self.present(bytes, column) else {
+    pub(crate) fn value<'b>(&'b self, bytes: &'b [u8], column: ColumnId) -> Value<'b> {
+        let (Some(ty), raw) = self.found(bytes, column) else {
             return Value::Null;
         };
-        let raw = &bytes[self.range(bytes, column)];
         match ty {
             Type::Bool => Value::Bool(raw[0] != 0),
             Type::Int16 => Value::Int(i16::from_le_bytes(array(raw)).into()),
@@ -91,7 +91,7 @@ impl<'a> Row<'a> {
     /// # Panics
     /// As every getter: where the table has no such column.
     pub fn is_null(&self, column: ColumnId) -> bool {
-        self.codec.present(&self.bytes, column).is_none()
+        self.codec.found(&self.bytes, column).0.is_none()
     }
 
     /// Returns the value of any column.
@@ -166,7 +166,7 @@ impl<'a> Row<'a> {
     /// Returns the encoded bytes of one column, without their end offset; zeros or nothing where it is NULL.
     #[inline]
     pub(super) fn raw(&self, column: ColumnId) -> &[u8] {
-        &self.bytes[self.codec.range(&self.bytes, column)]
+        self.codec.found(&self.bytes, column).1
     }
 
     #[cold]
@@ -180,14 +180,6 @@ impl<'a> Row<'a> {
 /// Returns how messages call a column.
 fn describe(schema: &Schema, column: ColumnId) -> String {
     format!("column {} of table {}", schema.column(column).name(), schema.name())
-}
-
-/// Returns the bytes of a fixed column, whose width its type gives.
-#[inline]
-pub(super) fn array<const N: usize>(raw: &[u8]) -> [u8; N] {
-    let mut array = [0; N];
-    array.copy_from_slice(raw);
-    array
 }
 
 impl PartialEq for Row<'_> {

@@ -1,9 +1,13 @@
-//! Rows as bytes (docs/row-format.md): null bits, fixed columns, end offsets, variable columns.
+//! Rows as bytes (docs/row-format.md): groups of columns, each with its null bits, fixed columns, end offsets and variable
+//! columns. Most tables have one group; each time that columns are added to a table which has rows they are another one.
 //!
 //! Invariants:
-//! - Equal values, equal bytes: a NULL column holds zeros or nothing, unused bits are zero, offsets have no gaps. So
-//!   patching a row gives the bytes that encoding its new values would.
-//! - Every column lies at an offset known from the schema, or between two offsets that do: reading one is O(1).
+//! - Equal values, equal bytes: a NULL column holds zeros or nothing, unused bits are zero, offsets have no gaps, and groups at
+//!   the end that hold what is missing are left out. So patching a row gives the bytes that encoding its new values would.
+//! - A row of a schema is a row of that schema with columns added behind. Whoever still has the former one reads what it knows
+//!   of a row with more groups, and writes a row without them, which no commit of its keeps.
+//! - Every column lies at an offset known from the schema, or between two offsets that do: reading one is O(1) in the first
+//!   group, and takes a step per group before it in others.
 //! - Encoding writes every byte of its buffer and allocates nothing; the lengths are computed, and the values checked,
 //!   beforehand. Writing to a buffer of another length is a defect and panics.
 //! - Bytes that passed [`RowCodec::check`] never make a reader panic for what they hold.
@@ -14,78 +18,91 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::bounds::COLUMNS_MAX;
 use super::error::SchemaError;
 use super::schema::{ColumnId, Schema, column_id_at};
-use super::value::{Type, Value, numeric_fits};
-
-/// The width of an end offset, in bytes.
-const END_BYTES: usize = 4;
-/// [`ColumnSlot::null_bit`] of a column that does not take NULL.
-const NO_NULL_BIT: u16 = u16::MAX;
-
-/// Where one column lies in a row.
-#[derive(Clone, Copy, Debug)]
-struct ColumnSlot {
-    ty: Type,
-    /// The bit that says NULL.
-    null_bit: u16,
-    /// Fixed columns: where the value begins. Variable ones: where its end offset is.
-    offset: u32,
-}
-
-impl ColumnSlot {
-    #[inline]
-    fn is_variable(&self) -> bool {
-        matches!(self.ty, Type::Text | Type::Bytes)
-    }
-
-    #[inline]
-    fn takes(&self, value: Value<'_>) -> bool {
-        if value.is_null() { self.null_bit != NO_NULL_BIT } else { self.ty.admit(value).is_ok() }
-    }
-}
+use super::slot::{END_BYTES, NO_NULL_BIT, Slot, get_end, variable_bytes};
+use super::value::{Type, Value};
 
 /// How the rows of one schema are encoded, worked out once.
 #[derive(Debug)]
 pub struct RowCodec {
     schema: Arc<Schema>,
-    slots: Vec<ColumnSlot>,
-    /// The variable columns, in order.
+    /// Where each column lies.
+    slots: Vec<Slot>,
+    /// The group that every row has.
+    first: Group,
+    /// The groups that came behind it, one after the other.
+    later: Vec<Group>,
+}
+
+/// Columns that lie together.
+#[derive(Debug)]
+struct Group {
+    /// All of them, in order.
+    columns: Vec<ColumnId>,
+    /// The variable ones, in order.
     variable: Vec<ColumnId>,
     /// The bytes of the null bits.
     null_bytes: usize,
     null_bits: usize,
     /// Where the end offsets begin, which is where the fixed columns end.
     ends: usize,
-    /// Where the variable columns begin; all of a row without any.
+    /// Where the variable columns begin; all of a group without any.
     head: usize,
+    /// Of a later group: what it holds in rows that end before it.
+    missing: Vec<u8>,
+}
+
+impl Group {
+    /// Works out where `columns` lie, which are those of group `number`.
+    fn new(schema: &Schema, number: u16, columns: Vec<ColumnId>, missing: &[u8], slots: &mut [Option<Slot>]) -> Group {
+        let of = |column: &ColumnId| schema.column(*column);
+        let null_bits = columns.iter().filter(|column| of(column).is_nullable()).count();
+        let null_bytes = null_bits.div_ceil(8);
+        let ends = null_bytes + columns.iter().filter_map(|column| of(column).ty().width()).sum::<usize>();
+        let variable: Vec<ColumnId> =
+            columns.iter().copied().filter(|column| of(column).ty().width().is_none()).collect();
+        let head = ends + END_BYTES * variable.len();
+        let (mut fixed, mut end, mut null_bit) = (null_bytes, ends, 0);
+        for column in &columns {
+            let (ty, is_nullable) = (of(column).ty(), of(column).is_nullable());
+            let bit = if is_nullable { null_bit } else { NO_NULL_BIT };
+            null_bit += u16::from(is_nullable);
+            let width = ty.width();
+            let begin = (width.is_none() && end == ends).then_some(head);
+            let next = if width.is_some() { &mut fixed } else { &mut end };
+            slots[usize::from(column.0)] = Some(Slot::new(ty, number, bit, *next, begin));
+            *next += width.unwrap_or(END_BYTES);
+        }
+        assert_eq!((fixed, end), (ends, head), "the columns of table {} do not fill their parts", schema.name());
+        Group { columns, variable, null_bytes, null_bits, ends, head, missing: missing.to_vec() }
+    }
+
+    /// How many of `bytes`, which begin with the group, are its.
+    #[inline]
+    fn len(&self, bytes: &[u8]) -> usize {
+        if self.variable.is_empty() { self.head } else { get_end(bytes, self.head - END_BYTES) }
+    }
 }
 
 impl RowCodec {
     /// Returns the codec of `schema`.
     pub fn new(schema: Arc<Schema>) -> RowCodec {
-        let columns = schema.columns();
-        assert!(columns.len() <= COLUMNS_MAX, "table {} was built beyond its limits", schema.name());
-        let null_bits = columns.iter().filter(|column| column.is_nullable()).count();
-        let null_bytes = null_bits.div_ceil(8);
-        let ends = null_bytes + columns.iter().filter_map(|column| column.ty().width()).sum::<usize>();
-        let (mut fixed, mut end, mut null_bit) = (null_bytes, ends, 0);
-        let mut slots = Vec::with_capacity(columns.len());
-        let mut variable = Vec::new();
-        for (position, column) in columns.iter().enumerate() {
-            let bit = if column.is_nullable() { null_bit } else { NO_NULL_BIT };
-            null_bit += u16::from(column.is_nullable());
-            let width = column.ty().width();
-            let next = if width.is_some() { &mut fixed } else { &mut end };
-            slots.push(ColumnSlot { ty: column.ty(), null_bit: bit, offset: offset_to_u32(*next) });
-            *next += width.unwrap_or(END_BYTES);
-            if width.is_none() {
-                variable.push(column_id_at(position));
-            }
-        }
-        assert_eq!(fixed, ends, "the fixed columns of table {} do not fill their part", schema.name());
-        RowCodec { slots, variable, null_bytes, null_bits, ends, head: end, schema }
+        let count = schema.columns().len();
+        assert!(count <= COLUMNS_MAX, "table {} was built beyond its limits", schema.name());
+        let mut slots = vec![None; count];
+        let is_later = |column: &ColumnId| schema.later.iter().any(|group| group.columns.contains(column));
+        let columns = (0..count).map(column_id_at).filter(|column| !is_later(column)).collect();
+        let first = Group::new(&schema, 0, columns, &[], &mut slots);
+        let later = (1..).zip(&schema.later);
+        let later = later
+            .map(|(number, group)| Group::new(&schema, number, group.columns.clone(), &group.missing, &mut slots))
+            .collect();
+        let slots = slots.into_iter().map(|slot| slot.expect("each column lies in a group")).collect();
+        RowCodec { schema, slots, first, later }
     }
 
     /// Returns the schema.
@@ -99,14 +116,28 @@ impl RowCodec {
             let (table, object) = (self.schema.name().to_owned(), "a row".to_owned());
             return Err(SchemaError::WrongCount { table, object, expected: self.slots.len(), found: values.len() });
         }
-        let mut bytes = self.head;
+        let mut bytes = self.first.head;
         for (position, (slot, value)) in self.slots.iter().zip(values).enumerate() {
             if !slot.takes(*value) {
                 return Err(self.refused(column_id_at(position), *value));
             }
             bytes += variable_bytes(*value).len();
         }
+        if !self.later.is_empty() {
+            let (present, absent) = self.later.split_at(self.later_groups(values));
+            let variable = absent.iter().flat_map(|group| &group.variable);
+            bytes -= variable.map(|column| variable_bytes(values[usize::from(column.0)]).len()).sum::<usize>();
+            bytes += present.iter().map(|group| group.head).sum::<usize>();
+        }
         self.check_len(bytes)
+    }
+
+    /// How many later groups a row of these values has.
+    fn later_groups(&self, values: &[Value<'_>]) -> usize {
+        let is_missing =
+            |group: &Group, column: &ColumnId| self.slot(*column).holds(&group.missing, values[usize::from(column.0)]);
+        let needed = self.later.iter().rposition(|group| !group.columns.iter().all(|column| is_missing(group, column)));
+        needed.map_or(0, |last| last + 1)
     }
 
     /// Encodes values that [`RowCodec::encoded_len`] passed into a buffer of the length it returned.
@@ -115,25 +146,54 @@ impl RowCodec {
     /// Where the buffer has another length.
     pub fn encode_into(&self, values: &[Value<'_>], out: &mut [u8]) {
         assert_eq!(values.len(), self.slots.len(), "unchecked values for table {}", self.schema.name());
-        let (head, mut rest) = out.split_at_mut(self.head);
-        head[..self.null_bytes].fill(0);
-        let mut end = self.head;
-        for (slot, value) in self.slots.iter().zip(values) {
+        let mut rest = self.encode_group(&self.first, values, out);
+        if !self.later.is_empty() {
+            for group in &self.later[..self.later_groups(values)] {
+                rest = self.encode_group(group, values, rest);
+            }
+        }
+        assert!(rest.is_empty(), "a row of table {} was encoded into too long a buffer", self.schema.name());
+    }
+
+    /// Encodes the columns of a group; `values` are those of all columns. Returns what of the buffer is behind them.
+    fn encode_group<'o>(&self, group: &Group, values: &[Value<'_>], out: &'o mut [u8]) -> &'o mut [u8] {
+        let (head, mut rest) = out.split_at_mut(group.head);
+        head[..group.null_bytes].fill(0);
+        let mut end = group.head;
+        for column in &group.columns {
+            let (slot, value) = (&self.slots[usize::from(column.0)], values[usize::from(column.0)]);
             if value.is_null() {
-                set_null(head, slot, true);
+                slot.put_null(head, true);
             }
             if slot.is_variable() {
-                let bytes = variable_bytes(*value);
+                let bytes = variable_bytes(value);
                 let (place, after) = rest.split_at_mut(bytes.len());
                 place.copy_from_slice(bytes);
                 rest = after;
                 end += bytes.len();
-                put_end(head, slot.offset as usize, end);
+                slot.put_end(head, end);
             } else {
-                put_fixed(head, slot, *value);
+                slot.put_fixed(head, value);
             }
         }
-        assert!(rest.is_empty(), "a row of table {} was encoded into too long a buffer", self.schema.name());
+        rest
+    }
+
+    /// Checks the values of the columns of the last group, and encodes them by themselves.
+    pub(super) fn encode_last_group(&self, values: &[Value<'_>]) -> Result<Vec<u8>, SchemaError> {
+        let group = self.later.last().unwrap_or(&self.first);
+        let mut all = vec![Value::Null; self.slots.len()];
+        let mut bytes = group.head;
+        for (column, value) in group.columns.iter().zip(values) {
+            if !self.slot(*column).takes(*value) {
+                return Err(self.refused(*column, *value));
+            }
+            bytes += variable_bytes(*value).len();
+            all[usize::from(column.0)] = *value;
+        }
+        let mut out = vec![0; self.check_len(bytes)?];
+        self.encode_group(group, &all, &mut out);
+        Ok(out)
     }
 
     /// Checks and encodes into a vector.
@@ -145,6 +205,7 @@ impl RowCodec {
 
     /// Checks the changes of some columns of the row `old` and returns the bytes that the new row will take.
     pub fn patched_len(&self, old: &[u8], changes: &[(ColumnId, Value<'_>)]) -> Result<usize, SchemaError> {
+        let old = self.known(old);
         let mut seen = [0_u64; COLUMNS_MAX.div_ceil(64)];
         let (mut added, mut removed) = (0, 0);
         for (column, value) in changes {
@@ -163,8 +224,11 @@ impl RowCodec {
             seen[position / 64] |= bit;
             if slot.is_variable() {
                 added += variable_bytes(*value).len();
-                removed += self.variable_range(old, slot).len();
+                removed += self.found(old, *column).1.len();
             }
+        }
+        if !self.later.is_empty() {
+            return self.encoded_len(&self.patched(old, changes));
         }
         self.check_len(old.len() + added - removed)
     }
@@ -174,21 +238,38 @@ impl RowCodec {
     /// # Panics
     /// Where the buffer has another length.
     pub fn patch_into(&self, old: &[u8], changes: &[(ColumnId, Value<'_>)], out: &mut [u8]) {
+        let old = self.known(old);
+        if !self.later.is_empty() {
+            return self.encode_into(&self.patched(old, changes), out);
+        }
         let keeps_lengths = out.len() == old.len() && {
             out.copy_from_slice(old);
             changes.iter().all(|(column, value)| self.overwrite(out, *column, *value))
         };
         if !keeps_lengths {
-            out[..self.ends].copy_from_slice(&old[..self.ends]);
+            out[..self.first.ends].copy_from_slice(&old[..self.first.ends]);
             self.patch_variable(old, changes, out);
             for (column, value) in changes {
                 let slot = &self.slots[usize::from(column.0)];
-                set_null_where_possible(out, slot, value.is_null());
+                slot.put_null(out, value.is_null());
                 if !slot.is_variable() {
-                    put_fixed(out, slot, *value);
+                    slot.put_fixed(out, *value);
                 }
             }
         }
+    }
+
+    /// What of a row's bytes this schema knows: a later one may have more groups.
+    #[inline]
+    fn known<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
+        if self.later.is_empty() { &bytes[..self.first.len(bytes)] } else { bytes }
+    }
+
+    /// The values of the row `old` with changes.
+    fn patched<'v>(&'v self, old: &'v [u8], changes: &[(ColumnId, Value<'v>)]) -> SmallVec<[Value<'v>; 32]> {
+        let mut values: SmallVec<[_; 32]> = (0..self.columns()).map(|at| self.value(old, column_id_at(at))).collect();
+        changes.iter().for_each(|(column, value)| values[usize::from(column.0)] = *value);
+        values
     }
 
     /// Changes one column of the row `out` where that keeps its length; `false` where it does not.
@@ -196,7 +277,7 @@ impl RowCodec {
     fn overwrite(&self, out: &mut [u8], column: ColumnId, value: Value<'_>) -> bool {
         let slot = &self.slots[usize::from(column.0)];
         if slot.is_variable() {
-            let range = self.variable_range(out, slot);
+            let range = slot.range(out);
             let place = &mut out[range];
             let bytes = variable_bytes(value);
             if place.len() != bytes.len() {
@@ -204,9 +285,9 @@ impl RowCodec {
             }
             place.copy_from_slice(bytes);
         } else {
-            put_fixed(out, slot, value);
+            slot.put_fixed(out, value);
         }
-        set_null_where_possible(out, slot, value.is_null());
+        slot.put_null(out, value.is_null());
         true
     }
 
@@ -217,14 +298,14 @@ impl RowCodec {
         for (position, (column, _)) in (0..).zip(changes) {
             change_of[usize::from(column.0)] = position;
         }
-        let (mut end, mut run) = (self.head, self.head..self.head);
-        for column in &self.variable {
+        let (mut end, mut run) = (self.first.head, self.first.head..self.first.head);
+        for column in &self.first.variable {
             let slot = &self.slots[usize::from(column.0)];
-            let range = self.variable_range(old, slot);
+            let range = slot.range(old);
             let change = change_of[usize::from(column.0)];
             if change == UNCHANGED {
                 run.end = range.end;
-                put_end(out, slot.offset as usize, end + run.len());
+                slot.put_end(out, end + run.len());
                 continue;
             }
             out[end..end + run.len()].copy_from_slice(&old[run.clone()]);
@@ -232,7 +313,7 @@ impl RowCodec {
             let bytes = variable_bytes(changes[usize::from(change)].1);
             out[end..end + bytes.len()].copy_from_slice(bytes);
             end += bytes.len();
-            put_end(out, slot.offset as usize, end);
+            slot.put_end(out, end);
             run = range.end..range.end;
         }
         out[end..].copy_from_slice(&old[run]);
@@ -240,36 +321,64 @@ impl RowCodec {
 
     /// Says whether `bytes` are a row of this schema: exactly what encoding some values gives.
     pub fn check(&self, bytes: &[u8]) -> Result<(), SchemaError> {
-        if bytes.len() < self.head {
-            return Err(self.corrupt(None, &format!("it has {} bytes of at least {}", bytes.len(), self.head)));
+        let mut rest = self.check_group(&self.first, bytes)?;
+        for group in self.later.iter() {
+            if rest.is_empty() {
+                return Ok(());
+            }
+            let behind = self.check_group(group, rest)?;
+            if behind.is_empty() && rest == group.missing {
+                return Err(self.corrupt(group.columns.first(), "it and all behind it hold what is left out"));
+            }
+            rest = behind;
         }
-        for bit in self.null_bits..self.null_bytes * 8 {
+        if !rest.is_empty() {
+            let end = bytes.len() - rest.len();
+            return Err(self.corrupt(None, &format!("its columns end at byte {end} of {}", bytes.len())));
+        }
+        Ok(())
+    }
+
+    /// Whether what the later groups hold where they are missing is what encoding some values gives.
+    pub(super) fn check_missing(&self) -> Result<(), SchemaError> {
+        for group in &self.later {
+            if !self.check_group(group, &group.missing)?.is_empty() {
+                return Err(self.corrupt(group.columns.first(), "what is missing has bytes behind it"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a group, which `bytes` begin with; returns what is behind it.
+    fn check_group<'b>(&self, group: &Group, bytes: &'b [u8]) -> Result<&'b [u8], SchemaError> {
+        if bytes.len() < group.head {
+            let (found, head) = (bytes.len(), group.head);
+            return Err(
+                self.corrupt(group.columns.first(), &format!("it begins a group of {found} bytes of at least {head}"))
+            );
+        }
+        for bit in group.null_bits..group.null_bytes * 8 {
             if bytes[bit / 8] & (1 << (bit % 8)) != 0 {
                 return Err(self.corrupt(None, "it has a null bit of no column"));
             }
         }
         // Most texts are ASCII; looking at all of them at once is several times faster than at each.
-        let is_ascii = bytes[self.head..].is_ascii();
-        let mut start = self.head;
-        for (position, slot) in self.slots.iter().enumerate() {
-            let range = match slot.ty.width() {
-                Some(width) => slot.offset as usize..slot.offset as usize + width,
-                None => start..get_end(bytes, slot.offset as usize),
-            };
+        let is_ascii = bytes[group.head..].is_ascii();
+        let mut end = group.head;
+        for column in &group.columns {
+            let slot = self.slot(*column);
+            let range = slot.range(bytes);
             let Some(value) = bytes.get(range.clone()) else {
-                return Err(self.corrupt(Some(position), "its offsets are outside the row"));
+                return Err(self.corrupt(Some(column), "its offsets are outside the row"));
             };
-            if let Err(what) = check_bytes(slot, value, is_null(bytes, slot), is_ascii) {
-                return Err(self.corrupt(Some(position), what));
+            if let Err(what) = slot.check(value, slot.is_null(bytes), is_ascii) {
+                return Err(self.corrupt(Some(column), what));
             }
-            if slot.ty.width().is_none() {
-                start = range.end;
+            if slot.is_variable() {
+                end = range.end;
             }
         }
-        if start != bytes.len() {
-            return Err(self.corrupt(None, &format!("its columns end at byte {start} of {}", bytes.len())));
-        }
-        Ok(())
+        Ok(&bytes[end..])
     }
 
     /// Why a column does not take a value.
@@ -282,8 +391,8 @@ impl RowCodec {
     }
 
     #[cold]
-    fn corrupt(&self, column: Option<usize>, what: &str) -> SchemaError {
-        let column = column.map(|position| self.schema.columns()[position].name());
+    fn corrupt(&self, column: Option<&ColumnId>, what: &str) -> SchemaError {
+        let column = column.map(|column| self.schema.column(*column).name());
         let reason = column.map_or_else(|| what.to_owned(), |name| format!("column {name}: {what}"));
         SchemaError::CorruptRow { table: self.schema.name().to_owned(), reason }
     }
@@ -300,132 +409,43 @@ impl RowCodec {
         self.slots.len()
     }
 
-    /// Returns the type of a column, `None` where it is NULL in `bytes`.
+    /// Returns the type of a column, `None` where it is NULL in `bytes`, and its bytes without their end offset: zeros or nothing
+    /// where it is NULL.
     ///
     /// # Panics
     /// Where the table has no such column.
     #[inline]
-    pub(super) fn present(&self, bytes: &[u8], column: ColumnId) -> Option<Type> {
+    pub(super) fn found<'b>(&'b self, bytes: &'b [u8], column: ColumnId) -> (Option<Type>, &'b [u8]) {
         let slot = self.slot(column);
-        if is_null(bytes, slot) { None } else { Some(slot.ty) }
+        let group = if slot.group == 0 { bytes } else { self.later_group(bytes, slot.group) };
+        ((!slot.is_null(group)).then_some(slot.ty), &group[slot.range(group)])
     }
 
-    /// Returns where a column lies in `bytes`, without its end offset; a fixed column lies there in every row.
-    #[inline]
-    pub(crate) fn range(&self, bytes: &[u8], column: ColumnId) -> Range<usize> {
-        let slot = self.slot(column);
-        match slot.ty.width() {
-            Some(width) => slot.offset as usize..slot.offset as usize + width,
-            None => self.variable_range(bytes, slot),
+    /// What begins with a later group: the bytes of the row from there, or what is missing there.
+    fn later_group<'b>(&'b self, bytes: &'b [u8], group: u16) -> &'b [u8] {
+        let at = usize::from(group) - 1;
+        let mut rest = &bytes[self.first.len(bytes)..];
+        for group in &self.later[..at] {
+            if rest.is_empty() {
+                break;
+            }
+            rest = &rest[group.len(rest)..];
         }
+        if rest.is_empty() { &self.later[at].missing } else { rest }
+    }
+
+    /// Where a fixed column of the group that every row has lies.
+    pub(crate) fn fixed_range(&self, column: ColumnId) -> Range<usize> {
+        let slot = self.slot(column);
+        assert!(slot.group == 0 && !slot.is_variable(), "column {column} lies elsewhere in each row");
+        slot.range(&[])
     }
 
     #[inline]
-    fn slot(&self, column: ColumnId) -> &ColumnSlot {
+    fn slot(&self, column: ColumnId) -> &Slot {
         match self.slots.get(usize::from(column.0)) {
             Some(slot) => slot,
             None => panic!("table {} has no column {column}", self.schema.name()),
         }
-    }
-
-    /// Where a variable column lies in the row `bytes`.
-    #[inline]
-    fn variable_range(&self, bytes: &[u8], slot: &ColumnSlot) -> Range<usize> {
-        let end = slot.offset as usize;
-        let start = if end == self.ends { self.head } else { get_end(bytes, end - END_BYTES) };
-        start..get_end(bytes, end)
-    }
-}
-
-fn offset_to_u32(offset: usize) -> u32 {
-    match u32::try_from(offset) {
-        Ok(offset) => offset,
-        Err(_) => panic!("{COLUMNS_MAX} columns cannot reach offset {offset}"),
-    }
-}
-
-/// The bytes that a value adds to the variable part.
-#[inline]
-fn variable_bytes<'a>(value: Value<'a>) -> &'a [u8] {
-    match value {
-        Value::Text(text) => text.as_bytes(),
-        Value::Bytes(bytes) => bytes,
-        _ => &[],
-    }
-}
-
-#[inline]
-fn get<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
-    let mut array = [0; N];
-    array.copy_from_slice(&bytes[offset..offset + N]);
-    array
-}
-
-#[inline]
-fn put<const N: usize>(out: &mut [u8], offset: usize, array: [u8; N]) {
-    out[offset..offset + N].copy_from_slice(&array);
-}
-
-#[inline]
-fn get_end(bytes: &[u8], offset: usize) -> usize {
-    u32::from_le_bytes(get(bytes, offset)) as usize
-}
-
-/// `end` is at most the row's length, which was checked to fit.
-#[inline]
-fn put_end(out: &mut [u8], offset: usize, end: usize) {
-    put(out, offset, (end as u32).to_le_bytes());
-}
-
-#[inline]
-fn is_null(bytes: &[u8], slot: &ColumnSlot) -> bool {
-    slot.null_bit != NO_NULL_BIT && bytes[usize::from(slot.null_bit) / 8] & (1 << (slot.null_bit % 8)) != 0
-}
-
-#[inline]
-fn set_null(out: &mut [u8], slot: &ColumnSlot, is_null: bool) {
-    assert_ne!(slot.null_bit, NO_NULL_BIT, "NULL for a column that does not take it: an unchecked value");
-    let byte = &mut out[usize::from(slot.null_bit) / 8];
-    let bit = 1 << (slot.null_bit % 8);
-    *byte = if is_null { *byte | bit } else { *byte & !bit };
-}
-
-#[inline]
-fn set_null_where_possible(out: &mut [u8], slot: &ColumnSlot, is_null: bool) {
-    if slot.null_bit != NO_NULL_BIT {
-        set_null(out, slot, is_null);
-    }
-}
-
-#[inline]
-fn put_fixed(out: &mut [u8], slot: &ColumnSlot, value: Value<'_>) {
-    let offset = slot.offset as usize;
-    match (slot.ty, value) {
-        (Type::Bool, Value::Bool(value)) => put(out, offset, [u8::from(value)]),
-        (Type::Int16, Value::Int(value)) => put(out, offset, (value as i16).to_le_bytes()),
-        (Type::Int32, Value::Int(value)) => put(out, offset, (value as i32).to_le_bytes()),
-        (Type::Int64, Value::Int(value))
-        | (Type::Numeric { .. }, Value::Numeric(value))
-        | (Type::Timestamp, Value::Timestamp(value)) => put(out, offset, value.to_le_bytes()),
-        (Type::Float64, Value::Float(value)) => put(out, offset, value.to_bits().to_le_bytes()),
-        (ty, Value::Null) => out[offset..offset + ty.width().unwrap_or(0)].fill(0),
-        (ty, value) => panic!("an unchecked {} value for a column of type {ty}", value.kind()),
-    }
-}
-
-/// Whether the bytes of one column are what encoding gives.
-#[inline]
-fn check_bytes(slot: &ColumnSlot, bytes: &[u8], is_null: bool, is_ascii: bool) -> Result<(), &'static str> {
-    if is_null {
-        let is_empty = bytes.iter().all(|byte| *byte == 0) && (slot.ty.width().is_some() || bytes.is_empty());
-        return if is_empty { Ok(()) } else { Err("it is NULL and has a value") };
-    }
-    match slot.ty {
-        Type::Bool if bytes[0] > 1 => Err("it is neither true nor false"),
-        Type::Numeric { precision, .. } if !numeric_fits(i64::from_le_bytes(get(bytes, 0)), precision) => {
-            Err("it has more digits than its precision")
-        }
-        Type::Text if !is_ascii && std::str::from_utf8(bytes).is_err() => Err("it is not UTF-8"),
-        _ => Ok(()),
     }
 }

@@ -8,11 +8,13 @@
 //! Deliberately absent: a checksum. A schema lies in a row of the catalog, and the log's records have one.
 
 use super::error::SchemaError;
-use super::schema::{Column, ColumnId, Index, IndexId, Schema};
+use super::schema::{Column, ColumnId, Index, IndexId, LaterGroup, Schema};
 use super::value::Type;
 
-/// The latest format: schemas with notes are written in it.
-const FORMAT: u16 = 2;
+/// The latest format: schemas with columns that were added to rows are written in it.
+const FORMAT: u16 = 3;
+/// The format with notes alone.
+const FORMAT_WITH_NOTES: u16 = 2;
 /// The format without notes: other schemas are written in it, so that an earlier program reads them.
 const FORMAT_WITHOUT_NOTES: u16 = 1;
 
@@ -25,7 +27,12 @@ impl Schema {
     /// Returns the schema as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + 32 * self.columns.len());
-        put_u16(&mut out, if self.notes.is_empty() { FORMAT_WITHOUT_NOTES } else { FORMAT });
+        let format = match (self.later.is_empty(), self.notes.is_empty()) {
+            (false, _) => FORMAT,
+            (true, false) => FORMAT_WITH_NOTES,
+            (true, true) => FORMAT_WITHOUT_NOTES,
+        };
+        put_u16(&mut out, format);
         put_name(&mut out, &self.name);
         put_count(&mut out, self.columns.len());
         for column in &self.columns {
@@ -42,10 +49,15 @@ impl Schema {
             out.push(if index.is_unique { UNIQUE } else { 0 });
             put_columns(&mut out, &index.columns);
         }
-        if !self.notes.is_empty() {
-            let Ok(bytes) = u32::try_from(self.notes.len()) else { panic!("notes beyond their limit") };
-            out.extend(bytes.to_le_bytes());
-            out.extend(self.notes.as_bytes());
+        if format >= FORMAT_WITH_NOTES {
+            put_bytes(&mut out, self.notes.as_bytes());
+        }
+        if format >= FORMAT {
+            put_count(&mut out, self.later.len());
+            for group in &self.later {
+                put_columns(&mut out, &group.columns);
+                put_bytes(&mut out, &group.missing);
+            }
         }
         out
     }
@@ -65,12 +77,17 @@ impl Schema {
         let primary_key = reader.list(Reader::column_id)?;
         let next_index = reader.u16()?;
         let indexes = reader.list(Reader::index)?;
-        let notes = if found == FORMAT_WITHOUT_NOTES { String::new() } else { reader.notes()? };
+        let notes = if found == FORMAT_WITHOUT_NOTES { String::new() } else { reader.notes(found)? };
+        let later = if found < FORMAT { Vec::new() } else { reader.list(Reader::later_group)? };
         if reader.position != bytes.len() {
             return Err(reader.corrupt("bytes follow its end"));
         }
-        let schema = Schema { name, columns, primary_key, indexes, next_index, notes };
+        if found == FORMAT && later.is_empty() {
+            return Err(reader.corrupt("no columns behind the others"));
+        }
+        let schema = Schema { name, columns, later, primary_key, indexes, next_index, notes };
         schema.check()?;
+        schema.check_missing()?;
         let ids = || schema.indexes.iter().map(|index| index.id.0);
         if !ids().is_sorted_by(|a, b| a < b) || ids().any(|id| id >= next_index) {
             return Err(reader.corrupt("index numbers are out of order"));
@@ -97,6 +114,13 @@ fn put_name(out: &mut Vec<u8>, name: &str) {
 fn put_columns(out: &mut Vec<u8>, columns: &[ColumnId]) {
     put_count(out, columns.len());
     columns.iter().for_each(|column| put_u16(out, column.0));
+}
+
+/// Bytes within the limits that [`Schema::check`] keeps.
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let Ok(count) = u32::try_from(bytes.len()) else { panic!("a schema beyond its limits: {} bytes", bytes.len()) };
+    out.extend(count.to_le_bytes());
+    out.extend(bytes);
 }
 
 /// Tag, precision and scale.
@@ -155,11 +179,14 @@ impl<'a> Reader<'a> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    fn notes(&mut self) -> Result<String, SchemaError> {
+    fn bytes(&mut self) -> Result<Vec<u8>, SchemaError> {
         let count = u32::from_le_bytes(self.array()?) as usize;
-        let notes = self.take(count)?.to_vec();
-        match String::from_utf8(notes) {
-            Ok(notes) if !notes.is_empty() => Ok(notes),
+        self.take(count).map(<[u8]>::to_vec)
+    }
+
+    fn notes(&mut self, format: u16) -> Result<String, SchemaError> {
+        match String::from_utf8(self.bytes()?) {
+            Ok(notes) if format > FORMAT_WITH_NOTES || !notes.is_empty() => Ok(notes),
             _ => Err(self.corrupt("notes that are empty or no UTF-8")),
         }
     }
@@ -195,6 +222,10 @@ impl<'a> Reader<'a> {
 
     fn column_id(&mut self) -> Result<ColumnId, SchemaError> {
         self.u16().map(ColumnId)
+    }
+
+    fn later_group(&mut self) -> Result<LaterGroup, SchemaError> {
+        Ok(LaterGroup { columns: self.list(Reader::column_id)?, missing: self.bytes()? })
     }
 
     fn index(&mut self) -> Result<Index, SchemaError> {

@@ -24,7 +24,7 @@ use crate::concurrency::{ConcurrencyControl, Intent, with_scheme};
 use crate::error::{Error, TransactionError};
 use crate::ids::{ProcedureId, TableId};
 use crate::table::handle::OpenIndex;
-use crate::table::{KeyRange, Schema, SchemaError, Table, Value};
+use crate::table::{KeyRange, NewColumn, Schema, SchemaError, Table, Value};
 use crate::transaction::shared::Shared;
 
 /// One change of the definitions, by a transaction in progress.
@@ -231,6 +231,18 @@ impl Transaction<'_> {
         state.definitions.extend([Definition::Rename(table.clone()), Definition::Alter(altered.clone())]);
         state.forget_checks();
         Ok(altered)
+    }
+
+    /// Adds columns, before the one named `before` or behind the last one. Rows stay as they are, and hold in them what is given.
+    /// The handle given is out of date afterwards; use the one that is returned.
+    ///
+    /// # Errors
+    /// As [`Schema::with_columns`].
+    pub fn add_columns(&self, table: &Table, before: Option<&str>, columns: &[NewColumn<'_>]) -> Result<Table, Error> {
+        let schema = table.schema();
+        let at = before.map(|name| schema.column_id(name)).transpose()?;
+        let at = at.map_or(schema.columns().len(), |column| usize::from(column.0));
+        self.redefine(table, |schema| schema.with_columns(at, columns))
     }
 
     /// Gives a column another name. The handle given is out of date afterwards; use the one that is returned. Procedures that

@@ -393,7 +393,7 @@ fn is_reservation(shared: &Shared, write: &LoggedWrite<'_>) -> bool {
         && match write.change {
             Change::Put(row) => is_there(row),
             // What drops a sequence and creates another one of its name is logged as a change of its row, too.
-            Change::Delta(delta) => !delta.touches(&rows.range(&[], SEQUENCE_ID)),
+            Change::Delta(delta) => !delta.touches(&rows.fixed_range(SEQUENCE_ID)),
             Change::Delete => false,
         }
 }
