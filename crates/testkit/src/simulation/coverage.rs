@@ -33,6 +33,7 @@ pub enum What {
     TablesCreated,
     TablesDropped,
     TablesRenamed,
+    ColumnsAdded,
     IndexesCreated,
     IndexesDropped,
     SequencesCreated,
@@ -80,7 +81,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 62] = [
+const ALL: [What; 63] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -99,6 +100,7 @@ const ALL: [What; 62] = [
     What::TablesCreated,
     What::TablesDropped,
     What::TablesRenamed,
+    What::ColumnsAdded,
     What::IndexesCreated,
     What::IndexesDropped,
     What::SequencesCreated,
@@ -219,6 +221,7 @@ impl Coverage {
             Operation::CreateTable(_) => What::TablesCreated,
             Operation::DropTable(_) => What::TablesDropped,
             Operation::RenameTable(..) => What::TablesRenamed,
+            Operation::AddColumn(_) => What::ColumnsAdded,
             Operation::CreateIndex(..) => What::IndexesCreated,
             Operation::DropIndex(..) => What::IndexesDropped,
             Operation::Delete(..) => What::Deletes,

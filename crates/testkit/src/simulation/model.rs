@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, Bound};
 
-use super::operation::{IndexName, Key, Operation, Outcome, Range, Row, TableName, appended, increment};
+use super::operation::{ADDED_MAX, IndexName, Key, Operation, Outcome, Range, Row, TableName, appended, increment};
 use super::procedures::{self, Declared};
 use super::sequences::SequenceModel;
 
@@ -25,6 +25,8 @@ pub struct TableModel {
     pub rows: BTreeMap<Key, Row>,
     /// The secondary indexes that it has.
     pub indexes: BTreeSet<IndexName>,
+    /// How many columns it was given later.
+    pub added: usize,
 }
 
 /// A transaction in progress; dropped or aborted it leaves nothing behind.
@@ -171,6 +173,11 @@ impl Execution<'_> {
                 self.define(name, None);
                 self.define(*new, Some(table))
             }
+            Operation::AddColumn(_) if table.added == ADDED_MAX => Outcome::Duplicate,
+            Operation::AddColumn(_) => {
+                let altered = TableModel { added: table.added + 1, ..table.clone() };
+                self.define(name, Some(altered))
+            }
             Operation::CreateIndex(_, index) if table.indexes.contains(index) => Outcome::Duplicate,
             Operation::CreateIndex(_, index) => {
                 let mut altered = table.clone();
@@ -271,17 +278,17 @@ impl Execution<'_> {
         match operation {
             Operation::Insert(table, key, row) => match self.get(*table, *key) {
                 Some(_) => Outcome::Duplicate,
-                None => self.put(*table, *key, row.clone(), Outcome::Done),
+                None => self.put(*table, *key, self.whole(*table, row), Outcome::Done),
             },
-            Operation::Upsert(table, key, row) => self.put(*table, *key, row.clone(), Outcome::Done),
+            Operation::Upsert(table, key, row) => self.put(*table, *key, self.whole(*table, row), Outcome::Done),
             Operation::Replace(table, key, row) => match self.get(*table, *key) {
                 None => Outcome::Existed(false),
-                Some(_) => self.put(*table, *key, row.clone(), Outcome::Existed(true)),
+                Some(_) => self.put(*table, *key, self.whole(*table, row), Outcome::Existed(true)),
             },
             Operation::Update(table, key, writer, changes) => match self.get(*table, *key) {
                 None => Outcome::Existed(false),
                 Some(mut row) => {
-                    row.writer = *writer;
+                    row = Row { writer: *writer, ..self.whole(*table, &row) };
                     changes.iter().for_each(|change| change.apply(&mut row));
                     self.put(*table, *key, row, Outcome::Existed(true))
                 }
@@ -309,6 +316,11 @@ impl Execution<'_> {
             }
             read => unreachable!("{read:?} is not a write"),
         }
+    }
+
+    /// The row with a value written to every column of its table.
+    fn whole(&self, table: TableName, row: &Row) -> Row {
+        Row { added: self.model.tables[&table].added, ..row.clone() }
     }
 
     fn get(&self, table: TableName, key: Key) -> Option<Row> {

@@ -57,15 +57,19 @@ pub struct Row {
     pub team: i16,
     /// Of variable length.
     pub payload: Option<Vec<u8>>,
+    /// How many of the columns that its table was given later hold what is written to them; the others hold what the rows got
+    /// that were there.
+    pub added: usize,
 }
 
 impl fmt::Debug for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{} code {:?} team {}", self.writer, self.counter, self.code, self.team)?;
         match &self.payload {
-            None => f.write_str(" null"),
-            Some(payload) => write!(f, " {}x{:?}", payload.len(), payload.first()),
+            None => f.write_str(" null")?,
+            Some(payload) => write!(f, " {}x{:?}", payload.len(), payload.first())?,
         }
+        if self.added > 0 { write!(f, " +{}", self.added) } else { Ok(()) }
     }
 }
 
@@ -137,6 +141,8 @@ pub enum Operation {
     DropTable(TableName),
     /// Gives a table the name of another slot.
     RenameTable(TableName, TableName),
+    /// Adds a column; the rows stay as they are.
+    AddColumn(TableName),
     /// Adds an index and fills it.
     CreateIndex(TableName, IndexName),
     /// Removes an index.
@@ -158,6 +164,9 @@ pub enum Operation {
     /// Undoes every write since the savepoint that was set when this many were open; later ones are gone.
     RollbackTo(usize),
 }
+
+/// The most columns that a table is given.
+pub const ADDED_MAX: usize = 6;
 
 /// What an operation told its transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,6 +211,7 @@ impl Operation {
             | Operation::CreateTable(table)
             | Operation::DropTable(table)
             | Operation::RenameTable(table, _)
+            | Operation::AddColumn(table)
             | Operation::CreateIndex(table, _)
             | Operation::DropIndex(table, _) => Some(*table),
             Operation::GetByCode(_) => Some(TableName::Indexed),

@@ -11,7 +11,7 @@ use super::sequences::SequenceModel;
 const PLAIN: TableName = TableName::Plain;
 
 fn row(writer: u64, counter: i64) -> Row {
-    Row { writer: TransactionId(writer), counter, code: None, team: 0, payload: None }
+    Row { writer: TransactionId(writer), counter, code: None, team: 0, payload: None, added: 0 }
 }
 
 fn coded(writer: u64, code: i32) -> Row {

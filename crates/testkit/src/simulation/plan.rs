@@ -182,7 +182,7 @@ pub struct Plan {
     pub preempted_share: f64,
     /// The share of turns that sessions let pass, but for those of the first stream, whose stamps run ahead then.
     lag: f64,
-    /// Whether tables get other names.
+    /// Whether tables get other names and more columns.
     renames: bool,
     /// How often transactions are finished in certain ways.
     pub shares: Shares,
@@ -452,6 +452,8 @@ impl Plan {
         match rng.u8(0..8) {
             0..3 => Operation::CreateTable(table),
             3 => Operation::DropTable(table),
+            // What procedures insert has as many columns as their tables had when they were declared.
+            5 if self.renames && self.procedure_share == 0.0 => Operation::AddColumn(table),
             6 if self.renames => Operation::RenameTable(table, TableName::Extra(rng.u8(0..EXTRAS))),
             4..7 => Operation::CreateIndex(table, index),
             _ => Operation::DropIndex(table, index),
@@ -496,6 +498,7 @@ impl Plan {
             code: rng.bool().then(|| self.code(rng)),
             team: team(rng),
             payload: self.payload(rng),
+            added: 0,
         }
     }
 

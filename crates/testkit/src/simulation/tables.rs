@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, Bound};
 use std::sync::Arc;
 
 use osier::failpoint::Draw;
-use osier::table::{ColumnId, Datum, KeyRange, Row as EngineRow, Schema, SchemaBuilder, Type, Value};
+use osier::table::{ColumnId, Datum, KeyRange, NewColumn, Row as EngineRow, Schema, SchemaBuilder, Type, Value};
 use osier::{Database, Error, Savepoint, Table, Transaction};
 
 use super::model::{Model, TableModel};
 use super::operation::{
-    Change, EXTRAS, IndexName, Key, Operation, Outcome, Range, Row, TableName, TransactionId, appended, increment,
+    ADDED_MAX, Change, EXTRAS, IndexName, Key, Operation, Outcome, Range, Row, TableName, TransactionId, appended,
+    increment,
 };
 use super::oracle::Recovered;
 use super::procedures::{self, Called, Declared, Drawn};
@@ -37,6 +38,9 @@ const UNDEFINED_OBJECT: &str = "42704";
 
 /// The SQLSTATE of a table, an index or a sequence that exists.
 const DUPLICATE_TABLE: &str = "42P07";
+
+/// The SQLSTATE of a column that exists.
+const DUPLICATE_COLUMN: &str = "42701";
 
 /// The SQLSTATE of a procedure that does not exist.
 const UNDEFINED_FUNCTION: &str = "42883";
@@ -190,7 +194,7 @@ impl Tables {
             _ => self.execute_now(transaction, operation),
         };
         outcome.or_else(|error| match error.sqlstate() {
-            UNIQUE_VIOLATION | DUPLICATE_TABLE => Ok(Outcome::Duplicate),
+            UNIQUE_VIOLATION | DUPLICATE_TABLE | DUPLICATE_COLUMN => Ok(Outcome::Duplicate),
             UNDEFINED_TABLE | UNDEFINED_OBJECT | UNDEFINED_FUNCTION => Ok(Outcome::Missing),
             INVALID_FUNCTION => Ok(Outcome::Invalid),
             _ => Err(error),
@@ -245,6 +249,7 @@ impl Tables {
             Operation::CreateTable(_)
             | Operation::DropTable(_)
             | Operation::RenameTable(..)
+            | Operation::AddColumn(_)
             | Operation::CreateIndex(..)
             | Operation::DropIndex(..) => self.define(transaction, operation).map(|()| Outcome::Done),
             operation if operation.is_read() => self.read(transaction, operation),
@@ -267,6 +272,15 @@ impl Tables {
                 let table = transaction.rename_table(&self.table(transaction, name)?, &extra_name(*slot))?;
                 self.extra.borrow_mut().insert(*new, table);
                 None
+            }
+            (Operation::AddColumn(_), _) => {
+                let table = self.table(transaction, name)?;
+                // There is one of this name where there are as many as there may be.
+                let at = added(name, table.schema()).count().min(ADDED_MAX - 1);
+                let (name, value) = (format!("added{at}"), value_before(at));
+                let ty = if is_text(at) { Type::Text } else { Type::Int32 };
+                let column = NewColumn { name: &name, ty, is_nullable: value.is_null(), value };
+                Some(transaction.add_columns(&table, None, &[column])?)
             }
             (Operation::CreateIndex(_, index), _) => {
                 let (column, is_unique) = match index {
@@ -332,18 +346,19 @@ impl Tables {
         let table = &self.table(transaction, *name)?;
         match operation {
             Operation::Insert(_, key, row) => {
-                transaction.insert(table, &values(*name, *key, row)).map(|()| Outcome::Done)
+                transaction.insert(table, &values(*name, table, *key, row)).map(|()| Outcome::Done)
             }
             Operation::Upsert(_, key, row) => {
-                transaction.upsert(table, &values(*name, *key, row)).map(|()| Outcome::Done)
+                transaction.upsert(table, &values(*name, table, *key, row)).map(|()| Outcome::Done)
             }
             Operation::Replace(_, key, row) => {
-                transaction.replace(table, &values(*name, *key, row)).map(Outcome::Existed)
+                transaction.replace(table, &values(*name, table, *key, row)).map(Outcome::Existed)
             }
             Operation::Update(_, key, writer, changes) => {
                 let columns = Columns::of(*name);
                 let mut values = vec![(columns.writer, Value::Int(writer.0 as i64))];
                 values.extend(changes.iter().map(|change| change_value(&columns, change)));
+                values.extend(added(*name, table.schema()).map(|(at, column)| (column, added_value(*key, at))));
                 transaction.update(table, &key_values(*name, *key), &values).map(Outcome::Existed)
             }
             Operation::Increment(_, key, writer, by) => {
@@ -392,7 +407,7 @@ pub fn recovered(database: &Database) -> Result<Recovered, Error> {
         };
         let has = |index: &IndexName| table.schema().index(index.name()).is_ok();
         let indexes = [IndexName::Codes, IndexName::Teams].into_iter().filter(has).collect();
-        model.add(name, TableModel { indexes, ..TableModel::default() });
+        model.add(name, TableModel { indexes, added: added(name, table.schema()).count(), ..TableModel::default() });
         for row in transaction.scan(&table, KeyRange::all())? {
             let (key, row) = decode(name, &row?);
             assert_eq!(model.put(name, key, Some(row)), None, "a scan returned {key:?} twice");
@@ -464,8 +479,30 @@ pub(super) fn key_values(table: TableName, key: Key) -> Vec<Value<'static>> {
     }
 }
 
-fn values<'r>(table: TableName, key: Key, row: &'r Row) -> Vec<Value<'r>> {
-    let mut values = key_values(table, key);
+/// The columns that a table was given later, and how many it had been given before each.
+fn added(name: TableName, schema: &Schema) -> impl DoubleEndedIterator<Item = (usize, ColumnId)> + use<> {
+    let first = Columns::of(name).constant.0 + 1;
+    (first..schema.columns().len() as u16).map(move |column| (usize::from(column - first), ColumnId(column)))
+}
+
+/// Whether a column that was given later is a text.
+fn is_text(at: usize) -> bool {
+    at & 1 == 1
+}
+
+/// What rows hold that were there before a column.
+fn value_before(at: usize) -> Value<'static> {
+    if is_text(at) { Value::Text("before") } else { Value::Null }
+}
+
+/// What is written to a column that was given later; a text of as many bytes as the key says.
+fn added_value(key: Key, at: usize) -> Value<'static> {
+    let key = usize::from(key.0);
+    if is_text(at) { Value::Text(&"0123456789"[..key % 10]) } else { Value::Int((10 * key + at) as i64) }
+}
+
+fn values<'r>(name: TableName, table: &Table, key: Key, row: &'r Row) -> Vec<Value<'r>> {
+    let mut values = key_values(name, key);
     values.extend([
         Value::Int(row.writer.0 as i64),
         Value::Int(row.counter),
@@ -474,6 +511,7 @@ fn values<'r>(table: TableName, key: Key, row: &'r Row) -> Vec<Value<'r>> {
         row.payload.as_deref().map_or(Value::Null, Value::Bytes),
         Value::Text(CONSTANT),
     ]);
+    values.extend(added(name, table.schema()).map(|(at, _)| added_value(key, at)));
     values
 }
 
@@ -497,6 +535,11 @@ fn decode(table: TableName, row: &EngineRow<'_>) -> (Key, Row) {
         }
     };
     assert_eq!(row.text(columns.constant), CONSTANT, "what nobody changes");
+    let key = Key(rank as u16);
+    let is_written = |(at, column): &(usize, ColumnId)| row.value(*column) == added_value(key, *at);
+    let written = added(table, row.schema()).take_while(is_written).count();
+    let is_before = |(at, column)| row.value(column) == value_before(at);
+    assert!(added(table, row.schema()).skip(written).all(is_before), "{row:?} holds what nobody wrote to {key:?}");
     let present = |column| !row.is_null(column);
     let decoded = Row {
         writer: TransactionId(row.int(columns.writer) as u64),
@@ -504,8 +547,9 @@ fn decode(table: TableName, row: &EngineRow<'_>) -> (Key, Row) {
         code: present(columns.code).then(|| row.int(columns.code) as i32),
         team: row.int(columns.team) as i16,
         payload: present(columns.payload).then(|| row.bytes(columns.payload).to_vec()),
+        added: written,
     };
-    (Key(rank as u16), decoded)
+    (key, decoded)
 }
 
 fn collect<'t>(

@@ -51,7 +51,7 @@ fn step(rng: &mut Rng, me: TransactionId, key: i64) -> Step {
     let table = if rng.bool() { TableName::Plain } else { TableName::Indexed };
     let key = Key(key as u16 + rng.u16(0..2));
     let code = rng.bool().then(|| rng.i32(-3..9));
-    let row = Row { writer: me, counter: rng.i64(0..10), code, team: rng.i16(-2..3), payload: None };
+    let row = Row { writer: me, counter: rng.i64(0..10), code, team: rng.i16(-2..3), payload: None, added: 0 };
     Step::Do(match rng.u8(0..16) {
         0 => Operation::Get(table, key),
         1 => Operation::GetByCode(rng.i32(-3..9)),

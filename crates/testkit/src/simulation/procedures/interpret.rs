@@ -413,7 +413,7 @@ impl Interpreter<'_, '_> {
         let of_key = key_values(of, Key(0)).len();
         let key: Vec<_> = values[..of_key].iter().map(|(_, value)| value.clone()).collect();
         let key = key_of(of, &key);
-        let mut row = Row { writer: TransactionId(0), counter: 0, code: None, team: 0, payload: None };
+        let mut row = Row { writer: TransactionId(0), counter: 0, code: None, team: 0, payload: None, added: 0 };
         for (column, value) in values.into_iter().skip(of_key) {
             set_cell(&mut row, column, value)?;
         }
