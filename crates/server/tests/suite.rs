@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 16] = [
+const FILES: [&str; 17] = [
     "queries",
     "expressions",
     "functions",
@@ -27,6 +27,7 @@ const FILES: [&str; 16] = [
     "characters",
     "forms",
     "names",
+    "added",
     "from",
 ];
 

@@ -22,7 +22,7 @@ use crate::expr::{Asks, Expr};
 use crate::parse;
 use crate::plan::join::Source;
 use crate::plan::{Change, Conflict, Plan, Resolution, RowLock, Rules, Write};
-use crate::types::Type;
+use crate::types::{Declared, Type};
 
 /// A statement that writes, with the columns that it returns.
 pub(crate) struct BoundWrite {
@@ -185,12 +185,7 @@ impl Binder<'_> {
         }
         let sequence = relation.notes.columns.get(at).and_then(|note| note.sequence.as_deref());
         let typed = match (&column.default, column.identity.and(sequence)) {
-            (Some(text), _) => {
-                let level = Level::new(None, &self.registers);
-                level.refuse_aggregates("DEFAULT expressions");
-                let expr = parse::expression(&parse::sequence::with_public(text))?;
-                return self.keeping(|| self.assign(self.expr(&expr, &level)?, &column.name, column.declared));
-            }
+            (Some(text), _) => return self.default_value(text, &column.name, column.declared),
             (None, Some(sequence)) => {
                 // As bytes it is the name in the engine, which needs no right: no statement can write it so.
                 let name = Typed::new(Expr::Constant(Datum::Bytes(sequence.as_bytes().into())), Type::RegClass);
@@ -199,6 +194,14 @@ impl Binder<'_> {
             (None, None) => return Ok(Expr::NULL),
         };
         self.assign(typed, &column.name, column.declared)
+    }
+
+    /// What `text`, which is kept with the catalog, gives a column.
+    pub(crate) fn default_value(&self, text: &str, column: &str, declared: Declared) -> Result<Expr> {
+        let level = Level::new(None, &self.registers);
+        level.refuse_aggregates("DEFAULT expressions");
+        let expr = parse::expression(&parse::sequence::with_public(text))?;
+        self.keeping(|| self.assign(self.expr(&expr, &level)?, column, declared))
     }
 
     fn conflict(&self, target: &Target, conflict: &ast::OnConflict) -> Result<Conflict> {

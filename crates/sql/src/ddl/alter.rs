@@ -1,7 +1,8 @@
 //! `ALTER TABLE`.
 //!
-//! Names, notes and indexes change where the table lies. What changes rows or the primary key makes a new table and copies the
-//! rows, within the transaction: as many rows as a transaction can write.
+//! Names, notes and indexes change where the table lies, and columns that hold the same in every row are added there. What else
+//! changes rows or the primary key makes a new table and copies the rows, within the transaction: as many rows as a transaction
+//! can write.
 
 use osier::table::KeyRange;
 use sqlparser::ast::{
@@ -255,7 +256,7 @@ impl Definer<'_, '_> {
         }
         let message = format!("column \"{name}\" of relation \"{}\" already exists", blueprint.name.name);
         match if_not_exists {
-            true => Ok(Some(SqlError::new(SqlState::SuccessfulCompletion, format!("{message}, skipping")))),
+            true => Ok(Some(SqlError::new(SqlState::DuplicateColumn, format!("{message}, skipping")))),
             false => Err(SqlError::new(SqlState::DuplicateColumn, message)),
         }
     }
@@ -384,7 +385,8 @@ impl Definer<'_, '_> {
         level.refuse_aggregates("transform expressions");
         let bound = binder.expr(expr, &level)?;
         if bound.expr.any(&|part| matches!(part, Expr::Subquery(_))) {
-            return Err(SqlError::unsupported("a subquery in a transform expression"));
+            let message = "cannot use subquery in transform expression";
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message));
         }
         binder.convert(bound, to, Conversion::Assignment).map_err(|error| match error.state {
             SqlState::DatatypeMismatch => {
@@ -411,7 +413,7 @@ impl Definer<'_, '_> {
         Ok(())
     }
 
-    fn evaluate(&self, expr: &Expr, row: &[Datum]) -> Result<Datum> {
+    pub(super) fn evaluate(&self, expr: &Expr, row: &[Datum]) -> Result<Datum> {
         let query = Query::none();
         self.runner.with_context(self.transaction, &query, &mut |context| expr.evaluate(row, context))
     }

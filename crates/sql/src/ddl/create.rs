@@ -98,7 +98,7 @@ impl Definer<'_, '_> {
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
         let refuse = |expr: &Expr, place: &str| match expr.any(&|part| matches!(part, Expr::Subquery(_))) {
-            true => Err(SqlError::unsupported(format!("a subquery in a {place}"))),
+            true => Err(SqlError::new(SqlState::FeatureNotSupported, format!("cannot use subquery in {place}"))),
             false => Ok(()),
         };
         self.refuse_temporary_sequences(&relation)?;

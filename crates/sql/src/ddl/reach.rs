@@ -1,6 +1,7 @@
 //! How a table becomes what its blueprint says: where it lies, or anew.
 //!
-//! Invariant: it is made anew only where its rows have other columns or types, other values, or another primary key.
+//! Invariant: it is made anew only where its rows have other columns or types, other values, or another primary key; and not
+//! where it only gets columns that hold the same in every row.
 
 use osier::table::{Index, KeyRange, Schema};
 use osier::{Error, Table, TransactionError, Value};
@@ -9,6 +10,7 @@ use smallvec::SmallVec;
 use super::Definer;
 use super::blueprint::Blueprint;
 use crate::bind::Binder;
+use crate::catalog::notes::CheckNote;
 use crate::catalog::relation::{self, Column, Relation};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -29,10 +31,13 @@ impl Definer<'_, '_> {
         let (old, new) = (relation.table.schema(), blueprint.schema()?);
         // Hidden keys may have the place and the type of a column that was the key.
         let keeps_key = relation.has_hidden_key == blueprint.key.is_none();
-        if !values.is_empty() || !keeps_key || !has_same_rows(old, &new) {
-            return self.rewrite(relation, blueprint, values);
-        }
-        let mut table = relation.table.clone();
+        let kept = match values.is_empty() && keeps_key {
+            true if has_same_rows(old, &new) => Some(relation.table.clone()),
+            true => self.add_columns(relation, blueprint, &new)?,
+            false => None,
+        };
+        let Some(mut table) = kept else { return self.rewrite(relation, blueprint, values) };
+        let old = &table.schema().clone();
         if old.name() != new.name() {
             table = self.transaction.rename_table(&table, new.name())?;
         }
@@ -44,6 +49,11 @@ impl Definer<'_, '_> {
             table = self.transaction.annotate_table(&table, new.notes())?;
         }
         self.check_expressions(&table)?;
+        if new.columns().len() > relation.columns.len() {
+            let grown = Relation::of(&table)?;
+            let is_new = |check: &&CheckNote| relation.notes.checks.iter().all(|known| known.name != check.name);
+            grown.notes.checks.iter().filter(is_new).try_for_each(|check| self.check_rows(&grown, check))?;
+        }
         Ok(table)
     }
 
@@ -164,7 +174,10 @@ impl Definer<'_, '_> {
         if let Some((column, _)) = relation.columns.iter().zip(values).find(is_missing) {
             let table = &relation.name.name;
             let message = format!("column \"{}\" of relation \"{table}\" contains null values", column.name);
-            return Err(SqlError::new(SqlState::NotNullViolation, message));
+            return Err(SqlError::new(SqlState::NotNullViolation, message)
+                .with_schema(&relation.name.schema)
+                .with_table(table)
+                .with_column(&column.name));
         }
         let Err(error) = self.transaction.insert(&relation.table, values) else { return Ok(()) };
         let is_broken = |index: &&relation::Index| match &error {
