@@ -391,6 +391,7 @@ fn add_beside_others(db: &Database) {
     set(color, Value::Null);
     set(color, Value::Text("red"));
     db.run(|tx| tx.delete(&table, &[Value::Int(-4)])).expect("one goes");
+    change_columns(db, &table);
     let mut reader = db.session().expect("a session");
     let then = reader.begin_at(&snapshot).expect("its own snapshot");
     let known = then.table("t").expect("as it was");
@@ -399,6 +400,39 @@ fn add_beside_others(db: &Database) {
     drop(then);
     drop(snapshot);
     assert_added(db);
+}
+
+/// Columns go, and take NULL or not.
+fn change_columns(db: &Database, table: &Table) {
+    let new = [new_column("spare", Type::Bool, Value::Null), new_column("extra", Type::Text, Value::Null)];
+    let (table, _) = db.run(|tx| tx.add_columns(table, Some("key"), &new)).expect("columns");
+    let mut session = db.session().expect("a session");
+    let beside = session.begin();
+    let values =
+        [Value::Int(1), Value::Int(1), Value::Null, Value::Text("lost"), Value::Int(-9), Value::Null, Value::Null];
+    beside.insert(&table, &values).expect("a row");
+    let (table, _) = db.run(|tx| tx.drop_column(&table, "spare")).expect("it goes");
+    assert!(beside.commit().expect_err("the definition has changed").is_conflict());
+    let extra = table.column("extra").expect("it is there");
+    let refused = db.run(|tx| tx.set_nullable(&table, "extra", false)).map(|_| ()).expect_err("it is NULL");
+    assert_eq!(refused.sqlstate(), "23502", "{refused}");
+    let refused = db.run(|tx| tx.drop_column(&table, "id")).map(|_| ()).expect_err("it is in an index");
+    assert_eq!(refused.sqlstate(), "2BP01", "{refused}");
+    let changed = db.run(|tx| {
+        for key in [-1, -2, -3, -5] {
+            tx.update(&table, &[Value::Int(key)], &[(extra, Value::Text("x"))])?;
+        }
+        let table = tx.set_nullable(&table, "extra", false)?;
+        let refused = tx.update(&table, &[Value::Int(-1)], &[(extra, Value::Null)]).map(|_| ());
+        assert_eq!(refused.expect_err("it takes none").sqlstate(), "23502");
+        let before = tx.savepoint();
+        tx.drop_column(&table, "color").map(|_| ()).expect_err("it is in an index");
+        let less = tx.drop_column(&tx.drop_column(&tx.drop_index(&table, "by_color")?, "color")?, "size")?;
+        tx.insert(&less, &[Value::Int(8), Value::Text("y"), Value::Int(-8), Value::Null])?;
+        tx.rollback_to(before)?;
+        tx.drop_column(&table, "extra").map(|_| ())
+    });
+    changed.expect("other columns");
 }
 
 fn assert_added(db: &Database) {

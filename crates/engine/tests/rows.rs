@@ -112,9 +112,9 @@ fn any_added() -> impl Strategy<Value = Added> {
 
 /// The schema with the columns, and where they are.
 fn with_added(schema: &Schema, (at, added): &Added) -> (Arc<Schema>, usize) {
-    let count = schema.columns().len();
-    let at = at.index(count + 1);
-    let names: Vec<String> = (count..count + added.len()).map(|number| format!("c{number}")).collect();
+    let at = at.index(schema.columns().len() + 1);
+    let is_free = |name: &String| schema.column_id(name).is_err();
+    let names: Vec<String> = (0..).map(|number| format!("c{number}")).filter(is_free).take(added.len()).collect();
     let columns = names.iter().zip(added).map(|(name, (ty, is_nullable, value))| NewColumn {
         name,
         ty: *ty,
@@ -124,13 +124,59 @@ fn with_added(schema: &Schema, (at, added): &Added) -> (Arc<Schema>, usize) {
     (Arc::new(schema.with_columns(at, &columns.collect::<Vec<_>>()).unwrap()), at)
 }
 
-/// Some with columns that were added to rows.
-fn any_schema() -> impl Strategy<Value = Arc<Schema>> {
-    let added = proptest::collection::vec(any_added(), 0..4);
-    (any_built_schema(), added)
-        .prop_map(|(schema, added)| added.iter().fold(schema, |schema, columns| with_added(&schema, columns).0))
+/// A change of the columns of a table with rows.
+#[derive(Clone, Debug)]
+enum Step {
+    Add(Added),
+    Drop(Index),
+    Nullable(Index, bool),
 }
 
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        any_added().prop_map(Step::Add),
+        any::<Index>().prop_map(Step::Drop),
+        (any::<Index>(), any::<bool>()).prop_map(|(column, is_nullable)| Step::Nullable(column, is_nullable))
+    ]
+}
+
+impl Step {
+    /// The schema behind the step, and what a row with `values` holds then; `None` where a key, or a NULL in it, is in the way.
+    fn apply<'v>(&'v self, schema: &Schema, values: &mut Vec<Value<'v>>) -> Option<Arc<Schema>> {
+        let chosen = |column: &Index| column.index(schema.columns().len());
+        match self {
+            Step::Add(added) => {
+                let (schema, at) = with_added(schema, added);
+                values.splice(at..at, added.1.iter().map(|(_, _, value)| value.borrow()));
+                Some(schema)
+            }
+            Step::Drop(column) => {
+                let at = chosen(column);
+                let without = schema.without_column(schema.columns()[at].name()).ok()?;
+                values.remove(at);
+                Some(Arc::new(without))
+            }
+            Step::Nullable(column, is_nullable) => {
+                let at = chosen(column);
+                let is_possible = *is_nullable || !values[at].is_null();
+                let changed = schema.with_nullable(schema.columns()[at].name(), *is_nullable).ok()?;
+                is_possible.then(|| Arc::new(changed))
+            }
+        }
+    }
+}
+
+/// Some with columns that were added to rows, or took NULL later or no more.
+fn any_schema() -> impl Strategy<Value = Arc<Schema>> {
+    let steps = proptest::collection::vec(any_step(), 0..6);
+    (any_built_schema(), steps).prop_map(|(schema, steps)| {
+        let kept = steps.iter().filter(|step| !matches!(step, Step::Drop(_)));
+        kept.fold(schema, |schema, step| {
+            let mut values = vec![Value::Bool(true); schema.columns().len()];
+            step.apply(&schema, &mut values).unwrap_or(schema)
+        })
+    })
+}
 fn any_built_schema() -> impl Strategy<Value = Arc<Schema>> {
     let columns = proptest::collection::vec((any_type(), any::<bool>()), 0..8);
     let indexes = proptest::collection::vec((proptest::collection::vec(any::<Index>(), 1..4), any::<bool>()), 0..3);
@@ -251,43 +297,57 @@ proptest! {
     }
 
     #[test]
-    fn rows_stay_where_columns_are_added(
-        (schema, rows) in schema_and_rows(2), first in any_added(), second in any_added(),
-        chosen in proptest::collection::vec(any::<bool>(), 16)
+    fn rows_stay_where_columns_change(
+        (schema, rows) in schema_and_rows(2), steps in proptest::collection::vec(any_step(), 0..6),
+        seed in any::<Index>(), chosen in proptest::collection::vec(any::<bool>(), 16)
     ) {
         let old = RowCodec::new(schema.clone());
         let mut values = borrow(&rows[0]);
         let bytes = old.encode(&values).unwrap();
-        let mut grown = schema.clone();
-        for added in [&first, &second] {
-            let at;
-            (grown, at) = with_added(&grown, added);
-            prop_assert_eq!(&Schema::decode(&grown.encode()).unwrap(), &*grown);
-            values.splice(at..at, added.1.iter().map(|(_, _, value)| value.borrow()));
+        let (mut changed, mut is_worn) = (schema.clone(), false);
+        for step in &steps {
+            let Some(next) = step.apply(&changed, &mut values) else { continue };
+            changed = next;
+            is_worn |= matches!(step, Step::Drop(_));
+            prop_assert_eq!(&Schema::decode(&changed.encode()).unwrap(), &*changed);
+            let new = RowCodec::new(changed.clone());
+            new.check(&bytes).unwrap();
+            let row = new.row(&bytes);
+            prop_assert!(row.values().zip(&values).all(|(a, b)| is_same(a, *b)), "{row:?} {values:?}");
+            prop_assert_eq!(row.values().len(), values.len());
+            let anew = new.encode(&values).unwrap();
+            prop_assert!(new.row(&anew) == row && (is_worn || anew == bytes), "{anew:?} {bytes:?}");
+            for keys in codecs(&changed) {
+                prop_assert_eq!(keys.of_row(&row), keys.of_values(&values).unwrap());
+            }
         }
-        let new = RowCodec::new(grown.clone());
-        new.check(&bytes).unwrap();
-        prop_assert!(new.row(&bytes).values().zip(&values).all(|(a, b)| is_same(a, *b)), "{:?}", new.row(&bytes));
-        prop_assert_eq!(&new.encode(&values).unwrap(), &bytes, "what is missing is left out");
-        // Whoever has the old schema reads what it knows of a row of the new one, and writes a row of its own.
-        let of_old = |at: usize| schema.column_id(grown.columns()[at].name()).ok();
+        // One that is written now, from what is there and anew.
+        let new = RowCodec::new(changed.clone());
+        let mut changes = Vec::new();
         for at in (0..values.len()).filter(|at| chosen[*at % 16]) {
-            values[at] = match of_old(at) {
-                Some(column) => rows[1][usize::from(column.0)].borrow(),
-                None if grown.columns()[at].is_nullable() => Value::Null,
-                None => values[at],
+            let column = &changed.columns()[at];
+            let of_old = schema.columns().iter().position(|old| old.name() == column.name() && old.ty() == column.ty());
+            values[at] = match of_old.map(|old| rows[1][old].borrow()) {
+                Some(value) if column.is_nullable() || !value.is_null() => value,
+                _ if column.is_nullable() && seed.index(2) == 0 => Value::Null,
+                _ => values[at],
             };
+            changes.push((ColumnId(at as u16), values[at]));
         }
-        let bytes = new.encode(&values).unwrap();
-        let mut known = vec![Value::Null; schema.columns().len()];
-        (0..values.len()).for_each(|at| of_old(at).into_iter().for_each(|column| known[usize::from(column.0)] = values[at]));
-        prop_assert!(old.row(&bytes).values().zip(&known).all(|(a, b)| is_same(a, *b)), "{:?}", old.row(&bytes));
-        let changes: Vec<_> = (0..).zip(borrow(&rows[1])).map(|(at, value)| (ColumnId(at), value)).collect();
-        for changes in [&changes[..1], &changes[..]] {
-            changes.iter().for_each(|(column, value)| known[usize::from(column.0)] = *value);
-            let mut patched = vec![0xAA; old.patched_len(&bytes, changes).unwrap()];
-            old.patch_into(&bytes, changes, &mut patched);
-            prop_assert_eq!(&patched, &old.encode(&known).unwrap());
+        let anew = new.encode(&values).unwrap();
+        new.check(&anew).unwrap();
+        prop_assert!(new.row(&anew).values().zip(&values).all(|(a, b)| is_same(a, *b)));
+        let mut patched = vec![0xAA; new.patched_len(&bytes, &changes).unwrap()];
+        new.patch_into(&bytes, &changes, &mut patched);
+        prop_assert_eq!(&patched, &anew);
+        // Whoever has the old schema reads what it knows of it, and writes a row of its own.
+        read_all(&old.row(&anew));
+        let all: Vec<_> = (0..).zip(borrow(&rows[1])).map(|(at, value)| (ColumnId(at), value)).collect();
+        for changes in [&all[..1], &all[..]] {
+            let mut patched = vec![0xAA; old.patched_len(&anew, changes).unwrap()];
+            old.patch_into(&anew, changes, &mut patched);
+            old.check(&patched).unwrap();
+            prop_assert!(is_same(old.row(&patched).value(ColumnId(0)), all[0].1));
         }
     }
 
@@ -485,6 +545,13 @@ fn the_documented_row_with_added_columns_has_the_documented_bytes() {
     assert_eq!(encoded(5, "tan"), [&[7, 0, 0, 0, 5, 0, 7, 0, 0, 0][..], b"tan"].concat());
     let left_over = [&[7, 0, 0, 0, 5, 0][..], &[7, 0, 0, 0], b"red"].concat();
     assert!(codec.check(&left_over).is_err() && codec.check(&left_over[..6]).is_err(), "what is missing is left out");
+    // The size goes, and the color takes NULL.
+    let schema = codec.schema().without_column("size").unwrap().with_nullable("color", true).unwrap();
+    let codec = RowCodec::new(Arc::new(schema));
+    let encoded = |color| codec.encode(&[Value::Int(7), color]).unwrap();
+    assert_eq!(encoded(Value::Text("red")), [7, 0, 0, 0]);
+    assert_eq!(encoded(Value::Text("tan")), [&[7, 0, 0, 0, 0, 0, 7, 0, 0, 0][..], b"tan"].concat());
+    assert_eq!(encoded(Value::Null), [7, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1]);
 }
 
 /// PostgreSQL: "NaN equals itself and is greater than every other value", and the two zeros are equal.

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use osier::table::{
-    COLUMNS_MAX, ColumnId, INDEXES_MAX, IndexId, KEY_COLUMNS_MAX, KeyCodec, KeyRange, LATER_GROUPS_MAX,
-    MISSING_BYTES_MAX, NAME_BYTES_MAX, NewColumn, RowCodec, Schema, SchemaBuilder, SchemaError, Type, Value,
+    COLUMNS_MAX, ColumnId, GROUPS_MAX, INDEXES_MAX, IndexId, KEY_COLUMNS_MAX, KeyCodec, KeyRange, MISSING_BYTES_MAX,
+    NAME_BYTES_MAX, NewColumn, RowCodec, Schema, SchemaBuilder, SchemaError, Type, Value,
 };
 
 fn items() -> SchemaBuilder {
@@ -225,11 +225,11 @@ fn a_schema_of_a_later_program_is_refused_as_such() {
     check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["ends too early"]);
     bytes.extend([0; 4]);
     check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["notes"]);
-    // Format 3 ends with columns that were added, of which there are some.
+    // Format 3 ends with a layout.
     bytes[0] = 3;
     check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["ends too early"]);
     bytes.extend([0; 2]);
-    check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["no columns behind"]);
+    check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["no layout"]);
     bytes[0] = 0;
     check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["corrupt schema"]);
 }
@@ -251,27 +251,48 @@ fn columns_that_are_added_are_checked() {
     let long = "x".repeat(MISSING_BYTES_MAX);
     refused(new("a", Type::Text, Value::Text(&long)), "54000", &["table t", "65540 bytes"]);
     let mut grown = schema.clone();
-    for number in 0..LATER_GROUPS_MAX {
+    for number in 1..GROUPS_MAX {
         let name = format!("c{number}");
         grown = grown.with_columns(number % 2, &[new(&name, Type::Bool, Value::Bool(true))]).unwrap();
         assert_eq!(Schema::decode(&grown.encode()).unwrap(), grown);
     }
     let error = grown.with_columns(0, &[new("more", Type::Bool, Value::Bool(true))]).unwrap_err();
     check(&error, "54000", &["table t", "64 times"]);
-    // Behind the notes: two groups, of which the second one's column becomes that of the first one, and of the key.
-    let two = schema.with_columns(1, &[new("a", Type::Bool, Value::Bool(true))]).unwrap();
-    let two = two.with_columns(2, &[new("b", Type::Bool, Value::Bool(true))]).unwrap().encode();
-    let at = two.len() - 7;
-    let groups = [&[2, 0][..], &[1, 0, 1, 0, 1, 0, 0, 0, 1], &[1, 0, 2, 0, 1, 0, 0, 0, 1]].concat();
-    assert!(two.ends_with(&groups), "{two:?}");
-    for column in [0, 1, 3] {
-        let mut bytes = two.clone();
-        bytes[at] = column;
-        check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["table t", "cannot lie there"]);
+    // Behind the notes: three groups, each with one column.
+    let grown = schema.with_columns(1, &[new("a", Type::Bool, Value::Bool(true))]).unwrap();
+    let grown = grown.with_columns(2, &[new("b", Type::Bool, Value::Bool(true))]).unwrap().encode();
+    let groups =
+        [&[3, 0][..], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[1, 0, 0, 1, 0, 1, 0, 0, 0, 1], &[1, 0, 0, 2, 0, 1, 0, 0, 0, 1]];
+    assert!(grown.ends_with(&groups.concat()), "{grown:?}");
+    let changed = |from_end: usize, byte: u8| {
+        let mut bytes = grown.clone();
+        let at = bytes.len() - from_end;
+        bytes[at] = byte;
+        Schema::decode(&bytes).unwrap_err()
+    };
+    // The last column's place is that of another one, of none, or of a NULL; the first one's is that of the key.
+    for (from_end, byte) in [(7, 0), (7, 1), (7, 3), (8, 2), (26, 1)] {
+        check(&changed(from_end, byte), "XX001", &["table t", "cannot lie"]);
     }
-    let mut bytes = two;
-    *bytes.last_mut().unwrap() = 2;
-    check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["table t", "column b", "neither true nor false"]);
+    check(&changed(8, 6), "XX001", &["kind 6"]);
+    check(&changed(1, 2), "XX001", &["table t", "column b", "neither true nor false"]);
+}
+
+#[test]
+fn columns_of_keys_stay_as_they_are() {
+    let schema = items().index("by_size", ["size"]).build().unwrap();
+    let index = schema.indexes()[0].clone();
+    let (of_index, of_key) = (schema.column(index.columns()[0]).name(), schema.column(schema.primary_key()[0]).name());
+    check(&schema.without_column(of_index).unwrap_err(), "2BP01", &["table items", of_index, "index", index.name()]);
+    check(&schema.without_column(of_key).unwrap_err(), "2BP01", &["table items", of_key, "primary key"]);
+    check(&schema.with_nullable(of_key, true).unwrap_err(), "42P16", &["table items", of_key]);
+    check(&schema.with_nullable(of_index, true).unwrap_err(), "2BP01", &["table items", of_index, index.name()]);
+    check(&schema.without_column("nobody").unwrap_err(), "42703", &["table items", "nobody"]);
+    // What is taken back leaves nothing behind.
+    let free = schema.without_index(index.name()).unwrap();
+    let there = free.with_nullable(of_index, !free.column(index.columns()[0]).is_nullable()).unwrap();
+    let back = there.with_nullable(of_index, free.column(index.columns()[0]).is_nullable()).unwrap();
+    assert_eq!(back.encode() == free.encode(), free.column(index.columns()[0]).is_nullable());
 }
 
 #[test]

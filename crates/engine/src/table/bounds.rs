@@ -10,7 +10,7 @@ pub const INDEXES_MAX: usize = 64;
 pub const NOTES_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of a name, as in PostgreSQL.
 pub const NAME_BYTES_MAX: usize = 63;
-/// The most times that columns can be added to a table whose rows stay as they are.
-pub const LATER_GROUPS_MAX: usize = 64;
+/// The most groups of columns of a table: rows can stay as they are once less often where columns are added.
+pub const GROUPS_MAX: usize = 65;
 /// The most bytes of the values of columns that are added at once, in rows that are there.
 pub const MISSING_BYTES_MAX: usize = 1 << 16;

@@ -5,7 +5,7 @@
 //! - Refusals of values say what the column takes; corruption says where the bytes stop making sense.
 
 use super::bounds::{
-    COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, LATER_GROUPS_MAX, MISSING_BYTES_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX,
+    COLUMNS_MAX, GROUPS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, MISSING_BYTES_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX,
 };
 use super::value::Type;
 
@@ -73,10 +73,10 @@ pub enum SchemaError {
         /// How many were declared.
         count: usize,
     },
-    /// Columns were added more often than [`LATER_GROUPS_MAX`] times.
+    /// More groups of columns than [`GROUPS_MAX`].
     #[error(
-        "columns were added to table {table} {max} times with its rows in place; copy them to a new table to add more",
-        max = LATER_GROUPS_MAX
+        "the columns of table {table} changed {max} times while its rows stayed; copy them to a new table to change more",
+        max = GROUPS_MAX - 1
     )]
     TooManyGroups {
         /// The table.
@@ -89,6 +89,16 @@ pub enum SchemaError {
         table: String,
         /// How many bytes they have.
         bytes: usize,
+    },
+    /// A column of a key that was to go, or of an index that was to take NULL or not.
+    #[error("column {column} of table {table} is in {key}; drop that first")]
+    ColumnOfKey {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// `the primary key` or the index.
+        key: String,
     },
     /// Notes of more than [`NOTES_BYTES_MAX`] bytes.
     #[error("the notes of table {table} have {bytes} bytes; {max} are possible", max = NOTES_BYTES_MAX)]
@@ -265,6 +275,7 @@ impl SchemaError {
             | SchemaError::TooManyGroups { .. } => "54000",
             SchemaError::TooManyIndexes { .. } | SchemaError::RowTooLong { .. } => "54000",
             SchemaError::EmptyKey { .. } | SchemaError::NullableKey { .. } => "42P16",
+            SchemaError::ColumnOfKey { .. } => "2BP01",
             SchemaError::InvalidNumeric { .. } => "22023",
             SchemaError::WrongCount { .. } | SchemaError::RepeatedChange { .. } => "42601",
             SchemaError::WrongType { .. } => "42804",

@@ -12,7 +12,7 @@ pub(crate) mod handle;
 mod key;
 mod key_buffer;
 mod key_range;
-mod later;
+mod layout;
 mod row;
 mod row_codec;
 mod schema;
@@ -23,7 +23,7 @@ mod value;
 
 pub use argument::{Argument, Arguments};
 pub use bounds::{
-    COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, LATER_GROUPS_MAX, MISSING_BYTES_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX,
+    COLUMNS_MAX, GROUPS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, MISSING_BYTES_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX,
 };
 pub use datum::Datum;
 pub use error::SchemaError;
@@ -31,7 +31,7 @@ pub use handle::Table;
 pub use key::{KeyCodec, KeyValues};
 pub use key_buffer::{KEY_INLINE_BYTES, KeyBuf};
 pub use key_range::{KeyBounds, KeyRange};
-pub use later::NewColumn;
+pub use layout::NewColumn;
 pub use row::Row;
 pub use row_codec::RowCodec;
 pub use schema::{Column, ColumnId, Index, IndexId, Schema, SchemaBuilder};

@@ -185,7 +185,7 @@ fn describe(schema: &Schema, column: ColumnId) -> String {
 impl PartialEq for Row<'_> {
     fn eq(&self, other: &Self) -> bool {
         let is_same_table = std::ptr::eq(self.schema(), other.schema()) || self.schema() == other.schema();
-        is_same_table && self.bytes == other.bytes
+        is_same_table && self.codec.is_same(&self.bytes, &other.bytes)
     }
 }
 

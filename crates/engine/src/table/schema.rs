@@ -3,13 +3,12 @@
 //! Invariants of every [`Schema`] that exists, whether built or decoded:
 //! - Names are not empty, at most [`NAME_BYTES_MAX`] bytes, and unique among the columns and among the indexes.
 //! - There is a primary key, of distinct columns that are not nullable.
-//! - Columns that were added to rows lie in groups of their own, which hold no column of the primary key.
+//! - Every column lies somewhere in rows, those of the primary key in the first group.
 //! - Index ids grow and are never used again, so that an id means one index for the life of the table.
 //!
 //! Deliberately absent: defaults, checks and foreign keys (statements of SQL), and the table's id (the catalog's).
 
 use super::bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX};
-use super::bounds::{LATER_GROUPS_MAX, MISSING_BYTES_MAX};
 use super::error::SchemaError;
 use super::value::{Refusal, Type, Value};
 pub use crate::ids::{ColumnId, IndexId};
@@ -73,12 +72,28 @@ impl Index {
     }
 }
 
-/// Columns that a table got when it had rows.
+/// What lies somewhere in rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A column.
+    Column {
+        /// Its number.
+        column: ColumnId,
+        /// Whether the group has a bit for its NULL.
+        has_null_bit: bool,
+    },
+    /// The bit for the NULL of a column of an earlier group, which has none.
+    Null(ColumnId),
+    /// What is left of a column that is gone: its type, and whether the group has a bit for its NULL; or that bit alone.
+    Gone(Option<(Type, bool)>),
+}
+
+/// What lies together in rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LaterGroup {
-    /// In ascending order.
-    pub(super) columns: Vec<ColumnId>,
-    /// What rows hold in them that were there before, as they are encoded.
+pub(super) struct Group {
+    /// In the order of the group's null bits, fixed columns and variable ones.
+    pub(super) places: Vec<Place>,
+    /// What rows hold that end before the group, as it is encoded. Every row has the first group.
     pub(super) missing: Vec<u8>,
 }
 
@@ -87,8 +102,8 @@ pub(super) struct LaterGroup {
 pub struct Schema {
     pub(super) name: String,
     pub(super) columns: Vec<Column>,
-    /// The columns that lie behind those that the table had at first, in the order in which they came.
-    pub(super) later: Vec<LaterGroup>,
+    /// How rows are laid out; empty: all columns in one group, one after the other.
+    pub(super) layout: Vec<Group>,
     pub(super) primary_key: Vec<ColumnId>,
     pub(super) indexes: Vec<Index>,
     /// The id of the next index.
@@ -293,31 +308,8 @@ impl Schema {
                 return Err(SchemaError::NullableKey { table: self.name.clone(), column: column.name.clone() });
             }
         }
-        self.check_later()?;
+        self.check_layout()?;
         self.check_indexes()
-    }
-
-    fn check_later(&self) -> Result<(), SchemaError> {
-        if self.later.len() > LATER_GROUPS_MAX {
-            return Err(SchemaError::TooManyGroups { table: self.name.clone() });
-        }
-        let mut seen = vec![false; self.columns.len()];
-        for group in &self.later {
-            let is_new =
-                |column: &ColumnId| seen.get(usize::from(column.0)) == Some(&false) && !self.is_key_column(*column);
-            if group.columns.is_empty()
-                || !group.columns.is_sorted_by(|a, b| a < b)
-                || !group.columns.iter().all(is_new)
-            {
-                let reason = format!("table {} has columns behind the others that cannot lie there", self.name);
-                return Err(SchemaError::CorruptSchema { reason });
-            }
-            if group.missing.len() > MISSING_BYTES_MAX {
-                return Err(SchemaError::MissingTooLong { table: self.name.clone(), bytes: group.missing.len() });
-            }
-            group.columns.iter().for_each(|column| seen[usize::from(column.0)] = true);
-        }
-        Ok(())
     }
 
     fn check_columns(&self) -> Result<(), SchemaError> {
@@ -453,9 +445,9 @@ impl SchemaBuilder {
     pub fn build(self) -> Result<Schema, SchemaError> {
         let SchemaBuilder { name, columns, primary_key, indexes } = self;
         let (notes, next_index) = (String::new(), 0);
-        let later = Vec::new();
+        let layout = Vec::new();
         let mut schema =
-            Schema { name, columns, later, primary_key: Vec::new(), indexes: Vec::new(), next_index, notes };
+            Schema { name, columns, layout, primary_key: Vec::new(), indexes: Vec::new(), next_index, notes };
         if schema.columns.len() > COLUMNS_MAX {
             return Err(SchemaError::TooManyColumns { table: schema.name, count: schema.columns.len() });
         }

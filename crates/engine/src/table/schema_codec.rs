@@ -8,10 +8,10 @@
 //! Deliberately absent: a checksum. A schema lies in a row of the catalog, and the log's records have one.
 
 use super::error::SchemaError;
-use super::schema::{Column, ColumnId, Index, IndexId, LaterGroup, Schema};
+use super::schema::{Column, ColumnId, Group, Index, IndexId, Place, Schema};
 use super::value::Type;
 
-/// The latest format: schemas with columns that were added to rows are written in it.
+/// The latest format: schemas with a layout of rows are written in it.
 const FORMAT: u16 = 3;
 /// The format with notes alone.
 const FORMAT_WITH_NOTES: u16 = 2;
@@ -23,11 +23,19 @@ const NULLABLE: u8 = 1;
 /// The flag of an index that takes one row per key.
 const UNIQUE: u8 = 1;
 
+/// The kinds of places in rows.
+const COLUMN: u8 = 0;
+const COLUMN_WITH_NULL: u8 = 1;
+const NULL: u8 = 2;
+const GONE: u8 = 3;
+const GONE_WITH_NULL: u8 = 4;
+const GONE_NULL: u8 = 5;
+
 impl Schema {
     /// Returns the schema as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + 32 * self.columns.len());
-        let format = match (self.later.is_empty(), self.notes.is_empty()) {
+        let format = match (self.layout.is_empty(), self.notes.is_empty()) {
             (false, _) => FORMAT,
             (true, false) => FORMAT_WITH_NOTES,
             (true, true) => FORMAT_WITHOUT_NOTES,
@@ -53,9 +61,10 @@ impl Schema {
             put_bytes(&mut out, self.notes.as_bytes());
         }
         if format >= FORMAT {
-            put_count(&mut out, self.later.len());
-            for group in &self.later {
-                put_columns(&mut out, &group.columns);
+            put_count(&mut out, self.layout.len());
+            for group in &self.layout {
+                put_count(&mut out, group.places.len());
+                group.places.iter().for_each(|place| put_place(&mut out, *place));
                 put_bytes(&mut out, &group.missing);
             }
         }
@@ -78,14 +87,14 @@ impl Schema {
         let next_index = reader.u16()?;
         let indexes = reader.list(Reader::index)?;
         let notes = if found == FORMAT_WITHOUT_NOTES { String::new() } else { reader.notes(found)? };
-        let later = if found < FORMAT { Vec::new() } else { reader.list(Reader::later_group)? };
+        let layout = if found < FORMAT { Vec::new() } else { reader.list(Reader::group)? };
         if reader.position != bytes.len() {
             return Err(reader.corrupt("bytes follow its end"));
         }
-        if found == FORMAT && later.is_empty() {
-            return Err(reader.corrupt("no columns behind the others"));
+        if found == FORMAT && layout.is_empty() {
+            return Err(reader.corrupt("no layout"));
         }
-        let schema = Schema { name, columns, later, primary_key, indexes, next_index, notes };
+        let schema = Schema { name, columns, layout, primary_key, indexes, next_index, notes };
         schema.check()?;
         schema.check_missing()?;
         let ids = || schema.indexes.iter().map(|index| index.id.0);
@@ -114,6 +123,24 @@ fn put_name(out: &mut Vec<u8>, name: &str) {
 fn put_columns(out: &mut Vec<u8>, columns: &[ColumnId]) {
     put_count(out, columns.len());
     columns.iter().for_each(|column| put_u16(out, column.0));
+}
+
+fn put_place(out: &mut Vec<u8>, place: Place) {
+    match place {
+        Place::Column { column, has_null_bit } => {
+            out.push(if has_null_bit { COLUMN_WITH_NULL } else { COLUMN });
+            put_u16(out, column.0);
+        }
+        Place::Null(column) => {
+            out.push(NULL);
+            put_u16(out, column.0);
+        }
+        Place::Gone(Some((ty, has_null_bit))) => {
+            out.push(if has_null_bit { GONE_WITH_NULL } else { GONE });
+            out.extend(type_to_bytes(ty));
+        }
+        Place::Gone(None) => out.push(GONE_NULL),
+    }
 }
 
 /// Bytes within the limits that [`Schema::check`] keeps.
@@ -214,9 +241,7 @@ impl<'a> Reader<'a> {
 
     fn column(&mut self) -> Result<Column, SchemaError> {
         let name = self.name()?;
-        let ty = self.array()?;
-        let ty =
-            type_from_bytes(ty).ok_or_else(|| self.corrupt(&format!("column {name} has the unknown type {ty:?}")))?;
+        let ty = self.ty()?;
         Ok(Column { name, ty, is_nullable: self.flag(NULLABLE)? })
     }
 
@@ -224,8 +249,26 @@ impl<'a> Reader<'a> {
         self.u16().map(ColumnId)
     }
 
-    fn later_group(&mut self) -> Result<LaterGroup, SchemaError> {
-        Ok(LaterGroup { columns: self.list(Reader::column_id)?, missing: self.bytes()? })
+    fn group(&mut self) -> Result<Group, SchemaError> {
+        Ok(Group { places: self.list(Reader::place)?, missing: self.bytes()? })
+    }
+
+    fn place(&mut self) -> Result<Place, SchemaError> {
+        let [kind] = self.array()?;
+        Ok(match kind {
+            COLUMN | COLUMN_WITH_NULL => {
+                Place::Column { column: self.column_id()?, has_null_bit: kind == COLUMN_WITH_NULL }
+            }
+            NULL => Place::Null(self.column_id()?),
+            GONE | GONE_WITH_NULL => Place::Gone(Some((self.ty()?, kind == GONE_WITH_NULL))),
+            GONE_NULL => Place::Gone(None),
+            kind => return Err(self.corrupt(&format!("a place of the unknown kind {kind}"))),
+        })
+    }
+
+    fn ty(&mut self) -> Result<Type, SchemaError> {
+        let ty = self.array()?;
+        type_from_bytes(ty).ok_or_else(|| self.corrupt(&format!("the unknown type {ty:?}")))
     }
 
     fn index(&mut self) -> Result<Index, SchemaError> {

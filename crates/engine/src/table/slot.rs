@@ -9,10 +9,13 @@ use super::value::{Type, Value, numeric_fits};
 
 /// The width of an end offset, in bytes.
 pub(super) const END_BYTES: usize = 4;
-/// [`Slot::null_bit`] of a column that does not take NULL.
-pub(super) const NO_NULL_BIT: u16 = u16::MAX;
+/// [`Slot::null_bit`] of a column without one.
+const NO_NULL_BIT: u16 = u16::MAX;
 /// [`Slot::begin`] of a column that begins where the one before it ends.
 const BEHIND: u32 = 0;
+
+/// The most bytes of a fixed column.
+const FIXED_BYTES_MAX: usize = 8;
 
 /// Where one column lies.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +23,10 @@ pub(super) struct Slot {
     pub(super) ty: Type,
     /// The number of the group: 0 is the one that every row has.
     pub(super) group: u16,
-    /// The bit that says NULL.
+    /// Whether NULL is a value of the column.
+    pub(super) takes_null: bool,
+    /// The group with the bit that says NULL; the column's own where there is none.
+    pub(super) null_group: u16,
     null_bit: u16,
     /// Fixed columns: where the value begins. Variable ones: where its end offset is.
     offset: u32,
@@ -29,9 +35,16 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(ty: Type, group: u16, null_bit: u16, offset: usize, begin: Option<usize>) -> Slot {
+    /// A place in group `group`, without a bit for NULL. A variable column that is the group's first one begins at `begin`.
+    pub(super) fn new(ty: Type, group: u16, offset: usize, begin: Option<usize>) -> Slot {
         let begin = begin.map_or(BEHIND, to_u32);
-        Slot { ty, group, null_bit, offset: to_u32(offset), begin }
+        let offset = to_u32(offset);
+        Slot { ty, group, takes_null: false, null_group: group, null_bit: NO_NULL_BIT, offset, begin }
+    }
+
+    /// The same with a bit for NULL.
+    pub(super) fn with_null(self, null_group: u16, null_bit: u16, takes_null: bool) -> Slot {
+        Slot { null_group, null_bit, takes_null, ..self }
     }
 
     #[inline]
@@ -41,7 +54,7 @@ impl Slot {
 
     #[inline]
     pub(super) fn takes(&self, value: Value<'_>) -> bool {
-        if value.is_null() { self.null_bit != NO_NULL_BIT } else { self.ty.admit(value).is_ok() }
+        if value.is_null() { self.takes_null } else { self.ty.admit(value).is_ok() }
     }
 
     /// Where the value lies.
@@ -55,26 +68,26 @@ impl Slot {
         }
     }
 
+    /// Whether it is NULL, by the bytes of the group with its bit.
     #[inline]
     pub(super) fn is_null(&self, bytes: &[u8]) -> bool {
         self.null_bit != NO_NULL_BIT && bytes[usize::from(self.null_bit) / 8] & (1 << (self.null_bit % 8)) != 0
     }
 
-    /// Whether the column holds `value`, which it takes; floats are compared by their bits.
+    /// Whether the column holds `value`, which it takes, leaving aside whether it is NULL; floats are compared by their bits.
     pub(super) fn holds(&self, bytes: &[u8], value: Value<'_>) -> bool {
         let held = &bytes[self.range(bytes)];
-        self.is_null(bytes) == value.is_null()
-            && match self.ty.width() {
-                None => held == variable_bytes(value),
-                Some(width) => {
-                    let mut fixed = [0; 8];
-                    Slot { offset: 0, ..*self }.put_fixed(&mut fixed, value);
-                    *held == fixed[..width]
-                }
+        match self.ty.width() {
+            None => held == variable_bytes(value),
+            Some(width) => {
+                let mut fixed = [0; FIXED_BYTES_MAX];
+                Slot { offset: 0, ..*self }.put_fixed(&mut fixed, value);
+                *held == fixed[..width]
             }
+        }
     }
 
-    /// Says whether a value is NULL; a column that does not take NULL has no place for that.
+    /// Says whether a value is NULL, in the group with its bit; a column without one has no place for that.
     #[inline]
     pub(super) fn put_null(&self, out: &mut [u8], is_null: bool) {
         if self.null_bit != NO_NULL_BIT {
@@ -109,7 +122,7 @@ impl Slot {
         }
     }
 
-    /// Whether `value`, the bytes of the column, are what encoding gives.
+    /// Whether `value`, the bytes of the column, are what encoding gives where it is NULL or not.
     #[inline]
     pub(super) fn check(&self, value: &[u8], is_null: bool, is_ascii: bool) -> Result<(), &'static str> {
         if is_null {

@@ -245,6 +245,39 @@ impl Transaction<'_> {
         self.redefine(table, |schema| schema.with_columns(at, columns))
     }
 
+    /// Removes a column, which no key has. Rows stay as they are. The handle given is out of date afterwards; use the one that is
+    /// returned.
+    ///
+    /// # Errors
+    /// As [`Schema::without_column`].
+    pub fn drop_column(&self, table: &Table, column: &str) -> Result<Table, Error> {
+        self.redefine(table, |schema| schema.without_column(column))
+    }
+
+    /// Says whether a column, which no key has, takes NULL. Rows stay as they are. The handle given is out of date afterwards;
+    /// use the one that is returned.
+    ///
+    /// # Errors
+    /// As [`Schema::with_nullable`]; [`SchemaError::NotNull`] where a row holds NULL in a column that is not to take it.
+    pub fn set_nullable(&self, table: &Table, column: &str, is_nullable: bool) -> Result<Table, Error> {
+        if !is_nullable {
+            self.refuse_null(table, column)?;
+        }
+        self.redefine(table, |schema| schema.with_nullable(column, is_nullable))
+    }
+
+    /// Refuses a column that holds NULL in a row.
+    fn refuse_null(&self, table: &Table, name: &str) -> Result<(), Error> {
+        let column = table.column(name)?;
+        for row in self.scan(table, KeyRange::all())? {
+            if row?.is_null(column) {
+                let (table, column) = (table.name().to_owned(), name.to_owned());
+                return Err(SchemaError::NotNull { table, column }.into());
+            }
+        }
+        Ok(())
+    }
+
     /// Gives a column another name. The handle given is out of date afterwards; use the one that is returned. Procedures that
     /// name the column are not changed.
     ///
