@@ -34,6 +34,7 @@ pub enum What {
     TablesDropped,
     TablesRenamed,
     ColumnsAdded,
+    ColumnsDropped,
     IndexesCreated,
     IndexesDropped,
     SequencesCreated,
@@ -81,7 +82,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 63] = [
+const ALL: [What; 64] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -101,6 +102,7 @@ const ALL: [What; 63] = [
     What::TablesDropped,
     What::TablesRenamed,
     What::ColumnsAdded,
+    What::ColumnsDropped,
     What::IndexesCreated,
     What::IndexesDropped,
     What::SequencesCreated,
@@ -222,6 +224,7 @@ impl Coverage {
             Operation::DropTable(_) => What::TablesDropped,
             Operation::RenameTable(..) => What::TablesRenamed,
             Operation::AddColumn(_) => What::ColumnsAdded,
+            Operation::DropColumn(_) => What::ColumnsDropped,
             Operation::CreateIndex(..) => What::IndexesCreated,
             Operation::DropIndex(..) => What::IndexesDropped,
             Operation::Delete(..) => What::Deletes,

@@ -178,6 +178,12 @@ impl Execution<'_> {
                 let altered = TableModel { added: table.added + 1, ..table.clone() };
                 self.define(name, Some(altered))
             }
+            Operation::DropColumn(_) if table.added == 0 => Outcome::Missing,
+            Operation::DropColumn(_) => {
+                let mut altered = TableModel { added: table.added - 1, ..table.clone() };
+                altered.rows.values_mut().for_each(|row| row.added = row.added.min(altered.added));
+                self.define(name, Some(altered))
+            }
             Operation::CreateIndex(_, index) if table.indexes.contains(index) => Outcome::Duplicate,
             Operation::CreateIndex(_, index) => {
                 let mut altered = table.clone();

@@ -143,6 +143,8 @@ pub enum Operation {
     RenameTable(TableName, TableName),
     /// Adds a column; the rows stay as they are.
     AddColumn(TableName),
+    /// Removes the column that was added last; the rows stay as they are.
+    DropColumn(TableName),
     /// Adds an index and fills it.
     CreateIndex(TableName, IndexName),
     /// Removes an index.
@@ -212,6 +214,7 @@ impl Operation {
             | Operation::DropTable(table)
             | Operation::RenameTable(table, _)
             | Operation::AddColumn(table)
+            | Operation::DropColumn(table)
             | Operation::CreateIndex(table, _)
             | Operation::DropIndex(table, _) => Some(*table),
             Operation::GetByCode(_) => Some(TableName::Indexed),

@@ -453,7 +453,10 @@ impl Plan {
             0..3 => Operation::CreateTable(table),
             3 => Operation::DropTable(table),
             // What procedures insert has as many columns as their tables had when they were declared.
-            5 if self.renames && self.procedure_share == 0.0 => Operation::AddColumn(table),
+            5 if self.renames && self.procedure_share == 0.0 => match rng.u8(0..3) {
+                0 => Operation::DropColumn(table),
+                _ => Operation::AddColumn(table),
+            },
             6 if self.renames => Operation::RenameTable(table, TableName::Extra(rng.u8(0..EXTRAS))),
             4..7 => Operation::CreateIndex(table, index),
             _ => Operation::DropIndex(table, index),

@@ -39,6 +39,9 @@ const UNDEFINED_OBJECT: &str = "42704";
 /// The SQLSTATE of a table, an index or a sequence that exists.
 const DUPLICATE_TABLE: &str = "42P07";
 
+/// The SQLSTATE of a column that does not exist.
+const UNDEFINED_COLUMN: &str = "42703";
+
 /// The SQLSTATE of a column that exists.
 const DUPLICATE_COLUMN: &str = "42701";
 
@@ -195,7 +198,7 @@ impl Tables {
         };
         outcome.or_else(|error| match error.sqlstate() {
             UNIQUE_VIOLATION | DUPLICATE_TABLE | DUPLICATE_COLUMN => Ok(Outcome::Duplicate),
-            UNDEFINED_TABLE | UNDEFINED_OBJECT | UNDEFINED_FUNCTION => Ok(Outcome::Missing),
+            UNDEFINED_TABLE | UNDEFINED_COLUMN | UNDEFINED_OBJECT | UNDEFINED_FUNCTION => Ok(Outcome::Missing),
             INVALID_FUNCTION => Ok(Outcome::Invalid),
             _ => Err(error),
         })
@@ -250,6 +253,7 @@ impl Tables {
             | Operation::DropTable(_)
             | Operation::RenameTable(..)
             | Operation::AddColumn(_)
+            | Operation::DropColumn(_)
             | Operation::CreateIndex(..)
             | Operation::DropIndex(..) => self.define(transaction, operation).map(|()| Outcome::Done),
             operation if operation.is_read() => self.read(transaction, operation),
@@ -281,6 +285,11 @@ impl Tables {
                 let ty = if is_text(at) { Type::Text } else { Type::Int32 };
                 let column = NewColumn { name: &name, ty, is_nullable: value.is_null(), value };
                 Some(transaction.add_columns(&table, None, &[column])?)
+            }
+            (Operation::DropColumn(_), _) => {
+                let table = self.table(transaction, name)?;
+                let last = added(name, table.schema()).count().wrapping_sub(1);
+                Some(transaction.drop_column(&table, &format!("added{last}"))?)
             }
             (Operation::CreateIndex(_, index), _) => {
                 let (column, is_unique) = match index {
