@@ -27,7 +27,7 @@ const FILES: [&str; 17] = [
     "characters",
     "forms",
     "names",
-    "added",
+    "columns",
     "from",
 ];
 

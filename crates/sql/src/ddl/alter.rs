@@ -23,7 +23,7 @@ use crate::expr::{Cast, Expr};
 use crate::parse;
 use crate::parse::objects::{Change, Kind};
 use crate::plan::Query;
-use crate::types::Declared;
+use crate::types::{Declared, Modifier, Type};
 use crate::value::{self, Conversion};
 
 /// How the rows of the new table come from those of the old one.
@@ -287,9 +287,12 @@ impl Definer<'_, '_> {
             }
             AlterColumnOperation::SetDataType { data_type, using, .. } => {
                 let to = parse::data_type(data_type)?;
+                let from = blueprint.column_mut(name)?.declared;
                 let value = self.retype_column(relation, blueprint, name, to, using.as_ref())?;
-                rewrite.values.push((name.to_owned(), value));
-                rewrite.validate.extend(self.keys_of_column(blueprint, name)?);
+                if using.is_some() || !keeps_values(from, to) {
+                    rewrite.values.push((name.to_owned(), value));
+                    rewrite.validate.extend(self.keys_of_column(blueprint, name)?);
+                }
             }
             other @ AlterColumnOperation::AddGenerated { .. } => {
                 return Err(SqlError::unsupported(format!("ALTER COLUMN {other}")));
@@ -417,6 +420,17 @@ impl Definer<'_, '_> {
         let query = Query::none();
         self.runner.with_context(self.transaction, &query, &mut |context| expr.evaluate(row, context))
     }
+}
+
+/// Whether values of one type are those of another as they are.
+fn keeps_values(from: Declared, to: Declared) -> bool {
+    let is_unbounded = to.modifier == Modifier::None;
+    let is_text = |ty| matches!(ty, Type::Text | Type::Varchar);
+    let is_longer = match (from.modifier, to.modifier) {
+        (Modifier::Length(from), Modifier::Length(to)) => from <= to,
+        _ => is_unbounded,
+    };
+    from == to || is_text(from.ty) && is_text(to.ty) && is_longer
 }
 
 /// Whether an expression names a column.

@@ -1,9 +1,9 @@
 //! Statements that define: tables, indexes, sequences. Each is a part of the transaction that it is in.
 
-mod add_column;
 mod alter;
 mod authority;
 mod blueprint;
+mod columns;
 mod comment;
 mod constraint;
 mod create;

@@ -1,7 +1,6 @@
 //! How a table becomes what its blueprint says: where it lies, or anew.
 //!
-//! Invariant: it is made anew only where its rows have other columns or types, other values, or another primary key; and not
-//! where it only gets columns that hold the same in every row.
+//! Invariant: it is made anew only where its rows have other types or values or another primary key, or where there is no row.
 
 use osier::table::{Index, KeyRange, Schema};
 use osier::{Error, Table, TransactionError, Value};
@@ -9,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::Definer;
 use super::blueprint::Blueprint;
+use super::columns::holds_null;
 use crate::bind::Binder;
 use crate::catalog::notes::CheckNote;
 use crate::catalog::relation::{self, Column, Relation};
@@ -33,7 +33,7 @@ impl Definer<'_, '_> {
         let keeps_key = relation.has_hidden_key == blueprint.key.is_none();
         let kept = match values.is_empty() && keeps_key {
             true if has_same_rows(old, &new) => Some(relation.table.clone()),
-            true => self.add_columns(relation, blueprint, &new)?,
+            true => self.keep_rows(relation, blueprint, &new)?,
             false => None,
         };
         let Some(mut table) = kept else { return self.rewrite(relation, blueprint, values) };
@@ -172,12 +172,7 @@ impl Definer<'_, '_> {
     fn insert_stored(&self, relation: &Relation, values: &[Value<'_>]) -> Result<()> {
         let is_missing = |(column, value): &(&Column, &Value<'_>)| value.is_null() && !column.is_nullable;
         if let Some((column, _)) = relation.columns.iter().zip(values).find(is_missing) {
-            let table = &relation.name.name;
-            let message = format!("column \"{}\" of relation \"{table}\" contains null values", column.name);
-            return Err(SqlError::new(SqlState::NotNullViolation, message)
-                .with_schema(&relation.name.schema)
-                .with_table(table)
-                .with_column(&column.name));
+            return Err(holds_null(relation, &column.name));
         }
         let Err(error) = self.transaction.insert(&relation.table, values) else { return Ok(()) };
         let is_broken = |index: &&relation::Index| match &error {
@@ -197,10 +192,13 @@ impl Definer<'_, '_> {
 pub(super) fn violated_by_some_row(relation: &Relation, check: &str) -> SqlError {
     let table = &relation.name.name;
     let message = format!("check constraint \"{check}\" of relation \"{table}\" is violated by some row");
-    SqlError::new(SqlState::CheckViolation, message).with_constraint(check)
+    SqlError::new(SqlState::CheckViolation, message)
+        .with_schema(&relation.name.schema)
+        .with_table(table)
+        .with_constraint(check)
 }
 
-/// Whether rows of one schema are rows of another one.
+/// Whether rows of one schema are rows of another one, as all their columns are the same.
 fn has_same_rows(old: &Schema, new: &Schema) -> bool {
     let is_as = |old: &osier::table::Column, new: &osier::table::Column| {
         old.ty() == new.ty() && old.is_nullable() == new.is_nullable()

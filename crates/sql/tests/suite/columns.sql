@@ -1,4 +1,4 @@
--- Columns that are added to tables with rows, most of them where the rows lie.
+-- Columns that come and go, take NULL or not or get a wider type, most of them while the rows stay where they are.
 -- What is there holds the default, and what is written what is written.
 CREATE TABLE a (id int PRIMARY KEY, t text);
 INSERT INTO a VALUES (1,'x'),(2,'y');
@@ -233,3 +233,175 @@ UPDATE many SET c70 = 'x', c3 = 33 WHERE id = 1;
 SELECT c1, c3, c63, c64, c65, c66, c70 FROM many ORDER BY id;
 --> 1|33|63|64|65|66|x
 --> 1|3|63|64|65|66|70
+
+-- Columns go, and take NULL or not.
+CREATE TABLE dr (id int PRIMARY KEY, a int NOT NULL, b text DEFAULT 'b', c numeric(6,2), d text, e bool NOT NULL DEFAULT true);
+INSERT INTO dr VALUES (1, 10, 'x', 1.5, 'long text'), (2, 20, NULL, NULL, ''), (3, 30, 'z', 3, NULL);
+CREATE INDEX dr_ab ON dr (a, b);
+CREATE UNIQUE INDEX dr_d ON dr (d);
+ALTER TABLE dr DROP COLUMN b;
+SELECT * FROM dr ORDER BY id;
+--> 1|10|1.50|long text|t
+--> 2|20|NULL||t
+--> 3|30|3.00|NULL|t
+SELECT indexname FROM pg_indexes WHERE tablename = 'dr' ORDER BY 1;
+--> dr_d
+--> dr_pkey
+INSERT INTO dr VALUES (4, 40, 4, 'd4');
+UPDATE dr SET c = c + 1 WHERE id IN (1, 4);
+UPDATE dr SET d = 'was empty' WHERE d = '';
+SELECT * FROM dr ORDER BY id;
+--> 1|10|2.50|long text|t
+--> 2|20|NULL|was empty|t
+--> 3|30|3.00|NULL|t
+--> 4|40|5.00|d4|t
+ALTER TABLE dr ADD COLUMN b int DEFAULT 9;
+ALTER TABLE dr DROP COLUMN c;
+SELECT * FROM dr ORDER BY id;
+--> 1|10|long text|t|9
+--> 2|20|was empty|t|9
+--> 3|30|NULL|t|9
+--> 4|40|d4|t|9
+SELECT a, d FROM dr WHERE d = 'd4';
+--> 40|d4
+ALTER TABLE dr ALTER a DROP NOT NULL;
+INSERT INTO dr (id, d) VALUES (5, 'five');
+UPDATE dr SET a = NULL WHERE id = 1;
+SELECT * FROM dr ORDER BY id;
+--> 1|NULL|long text|t|9
+--> 2|20|was empty|t|9
+--> 3|30|NULL|t|9
+--> 4|40|d4|t|9
+--> 5|NULL|five|t|9
+ALTER TABLE dr ALTER a SET NOT NULL;
+--! 23502
+UPDATE dr SET a = id * 100 WHERE a IS NULL;
+ALTER TABLE dr ALTER a SET NOT NULL;
+INSERT INTO dr (id) VALUES (6);
+--! 23502
+ALTER TABLE dr ALTER d SET NOT NULL;
+--! 23502
+UPDATE dr SET d = 'd' || id WHERE d IS NULL;
+ALTER TABLE dr ALTER d SET NOT NULL;
+INSERT INTO dr (id, a, d) VALUES (6, 6, NULL);
+--! 23502
+INSERT INTO dr (id, a, d) VALUES (6, 6, 'd4');
+--! 23505
+SELECT id, d FROM dr ORDER BY d;
+--> 3|d3
+--> 4|d4
+--> 5|five
+--> 1|long text
+--> 2|was empty
+ALTER TABLE dr ALTER d DROP NOT NULL;
+INSERT INTO dr (id, a, d) VALUES (6, 6, NULL), (7, 7, NULL);
+SELECT id FROM dr WHERE d IS NULL ORDER BY id;
+--> 6
+--> 7
+ALTER TABLE dr ALTER b SET NOT NULL;
+UPDATE dr SET b = NULL WHERE id = 1;
+--! 23502
+ALTER TABLE dr ADD COLUMN f int;
+UPDATE dr SET f = id;
+ALTER TABLE dr ALTER f SET NOT NULL;
+INSERT INTO dr (id, a) VALUES (8, 8);
+--! 23502
+INSERT INTO dr (id, a, f) VALUES (8, 8, 8);
+SELECT * FROM dr ORDER BY id;
+--> 1|100|long text|t|9|1
+--> 2|20|was empty|t|9|2
+--> 3|30|d3|t|9|3
+--> 4|40|d4|t|9|4
+--> 5|500|five|t|9|5
+--> 6|6|NULL|t|9|6
+--> 7|7|NULL|t|9|7
+--> 8|8|NULL|t|9|8
+ALTER TABLE dr DROP COLUMN f, DROP COLUMN b;
+SELECT * FROM dr ORDER BY id;
+--> 1|100|long text|t
+--> 2|20|was empty|t
+--> 3|30|d3|t
+--> 4|40|d4|t
+--> 5|500|five|t
+--> 6|6|NULL|t
+--> 7|7|NULL|t
+--> 8|8|NULL|t
+ALTER TABLE dr ADD COLUMN f int NOT NULL DEFAULT 3;
+SELECT * FROM dr ORDER BY id;
+--> 1|100|long text|t|3
+--> 2|20|was empty|t|3
+--> 3|30|d3|t|3
+--> 4|40|d4|t|3
+--> 5|500|five|t|3
+--> 6|6|NULL|t|3
+--> 7|7|NULL|t|3
+--> 8|8|NULL|t|3
+ALTER TABLE dr DROP COLUMN id;
+SELECT * FROM dr ORDER BY a;
+--> 6|NULL|t|3
+--> 7|NULL|t|3
+--> 8|NULL|t|3
+--> 20|was empty|t|3
+--> 30|d3|t|3
+--> 40|d4|t|3
+--> 100|long text|t|3
+--> 500|five|t|3
+ALTER TABLE dr DROP COLUMN e;
+ALTER TABLE dr ALTER f DROP NOT NULL;
+UPDATE dr SET f = NULL WHERE a = 8;
+SELECT * FROM dr ORDER BY a;
+--> 6|NULL|3
+--> 7|NULL|3
+--> 8|NULL|NULL
+--> 20|was empty|3
+--> 30|d3|3
+--> 40|d4|3
+--> 100|long text|3
+--> 500|five|3
+
+-- A type that has all values of the former one.
+CREATE TABLE vt (id int PRIMARY KEY, v varchar(3) UNIQUE, t text, c char(3));
+INSERT INTO vt VALUES (1, 'abc', 'long', 'c');
+ALTER TABLE vt ALTER v TYPE varchar(5);
+INSERT INTO vt VALUES (2, 'abcde', NULL, NULL);
+INSERT INTO vt VALUES (3, 'abcdef', NULL, NULL);
+--! 22001
+ALTER TABLE vt ALTER v TYPE text;
+INSERT INTO vt VALUES (3, 'abcdef', NULL, NULL);
+INSERT INTO vt VALUES (4, 'abcdef', NULL, NULL);
+--! 23505
+ALTER TABLE vt ALTER v TYPE varchar(4);
+--! 22001
+ALTER TABLE vt ALTER t TYPE varchar;
+ALTER TABLE vt ALTER t TYPE varchar(2);
+--! 22001
+ALTER TABLE vt ALTER c TYPE text;
+SELECT *, length(c) FROM vt ORDER BY id;
+--> 1|abc|long|c|1
+--> 2|abcde|NULL|NULL|NULL
+--> 3|abcdef|NULL|NULL|NULL
+SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'vt'::regclass AND attnum > 0 ORDER BY attnum;
+--> integer
+--> text
+--> character varying
+--> text
+BEGIN;
+ALTER TABLE vt DROP COLUMN t;
+SELECT * FROM vt WHERE id = 1;
+--> 1|abc|c
+ROLLBACK;
+SELECT * FROM vt WHERE id = 1;
+--> 1|abc|long|c
+CREATE TABLE g2 (a int, b int GENERATED ALWAYS AS (a + 1) STORED, c int);
+INSERT INTO g2 (a, c) VALUES (1, 2);
+ALTER TABLE g2 DROP COLUMN c;
+ALTER TABLE g2 DROP COLUMN a;
+--! 2BP01
+ALTER TABLE g2 DROP COLUMN a CASCADE;
+INSERT INTO g2 DEFAULT VALUES;
+SELECT count(*) FROM g2;
+--> 2
+ALTER TABLE g2 ADD COLUMN z int DEFAULT 1;
+SELECT * FROM g2;
+--> 1
+--> 1
