@@ -275,6 +275,24 @@ fn columns_that_are_added_are_checked() {
         check(&changed(from_end, byte), "XX001", &["table t", "cannot lie"]);
     }
     check(&changed(8, 6), "XX001", &["kind 6"]);
+    // What is missing has no room for the null bit of the last column, which takes NULL no more.
+    let names: Vec<String> = (0..9).map(|number| format!("n{number}")).collect();
+    let nulls = names.iter().map(|name| NewColumn { is_nullable: true, ..new(name, Type::Bool, Value::Null) });
+    let nulls =
+        schema.with_columns(1, &nulls.collect::<Vec<_>>()).unwrap().with_nullable("n8", false).unwrap().encode();
+    let length = nulls.len() - 15;
+    assert_eq!(nulls[length..length + 4], [11, 0, 0, 0]);
+    check(
+        &Schema::decode(&[&nulls[..length], &[1, 0, 0, 0, 0]].concat()).unwrap_err(),
+        "XX001",
+        &["1 bytes of at least 11"],
+    );
+    // The type of a column that is gone.
+    let price = schema.with_columns(1, &[new("price", Type::Numeric { precision: 18, scale: 2 }, Value::Numeric(0))]);
+    let mut gone = price.unwrap().without_column("price").unwrap().encode();
+    let at = gone.windows(4).position(|bytes| bytes == [3, 6, 18, 2]).unwrap();
+    gone[at + 2] = 19;
+    check(&Schema::decode(&gone).unwrap_err(), "XX001", &["table t", "cannot lie"]);
     check(&changed(1, 2), "XX001", &["table t", "column b", "neither true nor false"]);
 }
 

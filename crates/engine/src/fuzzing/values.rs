@@ -26,13 +26,17 @@ static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     Arc::new(schema.build().expect("a schema"))
 });
 
-/// The same table with columns that it got when it had rows.
+/// The same table with columns that it got, lost and changed when it had rows.
 static GROWN: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     let new = |name, ty, value| NewColumn { name, ty, is_nullable: true, value };
+    let numeric = Type::Numeric { precision: 9, scale: 2 };
     let grown =
         SCHEMA.with_columns(8, &[new("size", Type::Int32, Value::Int(4)), new("note", Type::Text, Value::Null)]);
     let grown = grown.and_then(|grown| grown.with_columns(3, &[new("later", Type::Bytes, Value::Bytes(&[7]))]));
-    Arc::new(grown.expect("columns that can be added"))
+    let grown = grown.and_then(|grown| grown.with_columns(0, &[new("price", numeric, Value::Numeric(1))]));
+    let grown = grown.and_then(|grown| grown.with_nullable("later", false)?.with_nullable("size", false));
+    let grown = grown.and_then(|grown| grown.without_column("price"));
+    Arc::new(grown.expect("columns that can change so"))
 });
 
 const ROWS: [[Value<'_>; 8]; 2] = [
@@ -101,7 +105,7 @@ fn row_codecs() -> [RowCodec; 2] {
 pub(super) fn rows() -> Vec<Vec<u8>> {
     let [codec, grown] = row_codecs();
     let mut rows: Vec<Vec<u8>> = ROWS.map(|row| codec.encode(&row).expect("values of the schema")).into();
-    for (later, size, note) in [(&[7][..], Value::Null, Value::Null), (&[], Value::Int(4), Value::Text("é"))] {
+    for (later, size, note) in [(&[7][..], Value::Int(5), Value::Null), (&[], Value::Int(4), Value::Text("é"))] {
         let mut values = ROWS[0].to_vec();
         values.insert(3, Value::Bytes(later));
         values.extend([size, note]);
@@ -135,5 +139,9 @@ pub(super) fn schemas() -> Vec<Vec<u8>> {
 pub(super) fn check_schema(bytes: &[u8]) -> bool {
     let Ok(schema) = Schema::decode(bytes) else { return false };
     assert_eq!(schema.encode(), bytes, "a schema is what is encoded again");
+    let codec = RowCodec::new(Arc::new(schema));
+    for row in rows() {
+        let _ = codec.check(&row);
+    }
     true
 }

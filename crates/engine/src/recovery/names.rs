@@ -44,19 +44,32 @@ struct NamedProcedure {
 pub(crate) struct NamedTable {
     pub(crate) name: String,
     pub(crate) keys: KeyCodec,
-    rows: RowCodec,
+    /// Those of all schemas that it has had, the latest first.
+    rows: Vec<RowCodec>,
 }
 
 impl NamedTable {
     fn of(name: &str, schema: Arc<Schema>) -> NamedTable {
-        NamedTable { name: name.to_owned(), keys: KeyCodec::primary(schema.clone()), rows: RowCodec::new(schema) }
+        NamedTable { name: name.to_owned(), keys: KeyCodec::primary(schema.clone()), rows: vec![RowCodec::new(schema)] }
     }
 
     /// Returns a row for people.
     pub(crate) fn row(&self, bytes: &[u8]) -> String {
-        match self.rows.check(bytes) {
-            Ok(()) => self.rows.describe(bytes),
-            Err(error) => format!("{} bytes that are no row: {error}", bytes.len()),
+        let mut errors = Vec::new();
+        for rows in &self.rows {
+            match rows.check(bytes) {
+                Ok(()) => return rows.describe(bytes),
+                Err(error) => errors.push(error),
+            }
+        }
+        format!("{} bytes that are no row: {}", bytes.len(), errors[0])
+    }
+
+    /// Takes another schema of the table.
+    fn learn(&mut self, schema: Arc<Schema>) {
+        if self.rows.iter().all(|known| **known.schema() != *schema) {
+            let later = self.rows.partition_point(|known| known.schema().places() > schema.places());
+            self.rows.insert(later, RowCodec::new(schema));
         }
     }
 }
@@ -111,7 +124,9 @@ impl Names {
                 let Ok(found) = TableRow::of(&self.system.tables, row) else { return };
                 if let Ok(schema) = Schema::decode(&found.definition) {
                     let name = rows.row(row).text(crate::table::ColumnId(0)).to_owned();
-                    self.tables.entry(found.id).or_insert_with(|| NamedTable::of(&name, Arc::new(schema)));
+                    let schema = Arc::new(schema);
+                    let table = self.tables.entry(found.id);
+                    table.or_insert_with(|| NamedTable::of(&name, schema.clone())).learn(schema);
                 }
             }
             PROCEDURE_VERSIONS => {

@@ -38,6 +38,15 @@ impl Place {
         }
     }
 
+    /// The type of the value that lies there; `None`: there is none, but a bit.
+    fn ty(&self, schema: &Schema) -> Option<Type> {
+        match self {
+            Place::Column { column, .. } => schema.columns.get(usize::from(column.0)).map(Column::ty),
+            Place::Gone(gone) => gone.map(|(ty, _)| ty),
+            Place::Null(_) => None,
+        }
+    }
+
     fn column_mut(&mut self) -> Option<&mut ColumnId> {
         match self {
             Place::Column { column, .. } | Place::Null(column) => Some(column),
@@ -172,43 +181,70 @@ impl Schema {
         if self.layout.len() > GROUPS_MAX {
             return Err(SchemaError::TooManyGroups { table: self.name.clone() });
         }
-        let places = || self.layout.iter().flat_map(|group| &group.places);
-        let count = places().filter(|place| !matches!(place, Place::Null(_))).count();
+        let count = self.layout.iter().flat_map(|group| &group.places).filter(|place| place.ty(self).is_some()).count();
         if count > COLUMNS_MAX {
             return Err(SchemaError::TooManyColumns { table: self.name.clone(), count });
         }
         if let Some(group) = later.iter().find(|group| group.missing.len() > MISSING_BYTES_MAX) {
             return Err(SchemaError::MissingTooLong { table: self.name.clone(), bytes: group.missing.len() });
         }
-        // Of each column: whether there is a place for it, and for its NULL.
-        let mut seen = vec![(false, false); self.columns.len()];
-        let mut is_sound = first.missing.is_empty() && !(later.is_empty() && *first == self.plain_group());
-        for place in places() {
-            let Some(column) = place.column() else { continue };
-            let Some((has_place, has_null)) = seen.get_mut(usize::from(column.0)) else {
-                is_sound = false;
-                break;
-            };
-            match place {
-                Place::Column { has_null_bit, .. } => {
-                    is_sound &= !*has_place;
-                    (*has_place, *has_null) = (true, *has_null_bit);
-                }
-                _ => {
-                    is_sound &= *has_place && !*has_null;
-                    *has_null = true;
-                }
-            }
-        }
-        let is_of_first = |column: &ColumnId| first.places.iter().any(|place| place.column() == Some(*column));
-        is_sound &= self.layout.iter().all(|group| !group.places.is_empty());
-        is_sound &= seen.iter().zip(&self.columns).all(|(seen, column)| seen.0 && (seen.1 || !column.is_nullable));
-        match is_sound && self.primary_key.iter().all(is_of_first) {
+        let is_sound = first.missing.is_empty()
+            && !(later.is_empty() && *first == self.plain_group())
+            && self.layout.iter().all(|group| !group.places.is_empty())
+            && self.has_sound_places();
+        match is_sound {
             true => Ok(()),
             false => {
                 let reason = format!("the columns of table {} cannot lie as it says", self.name);
                 Err(SchemaError::CorruptSchema { reason })
             }
+        }
+    }
+
+    /// Whether every column has one place, of those in the primary key in the first group, and where it takes NULL one for that.
+    fn has_sound_places(&self) -> bool {
+        // Of each column: the group that it is in, and whether it has a bit for its NULL.
+        let mut seen = vec![(None, false); self.columns.len()];
+        for (number, group) in self.layout.iter().enumerate() {
+            for place in &group.places {
+                let known = place.column().map(|column| seen.get_mut(usize::from(column.0)));
+                let is_sound = match (place, known) {
+                    (Place::Column { has_null_bit, .. }, Some(Some(known @ (None, _)))) => {
+                        *known = (Some(number), *has_null_bit);
+                        true
+                    }
+                    (Place::Null(_), Some(Some((Some(group), has_null @ false)))) if *group < number => {
+                        *has_null = true;
+                        true
+                    }
+                    (Place::Gone(Some((ty, _))), _) => ty.is_sound(),
+                    (Place::Gone(None), _) => number > 0,
+                    _ => false,
+                };
+                if !is_sound {
+                    return false;
+                }
+            }
+        }
+        let has_null = |(seen, column): (&(_, bool), &Column)| seen.1 || !column.is_nullable;
+        seen.iter().all(|seen| seen.0.is_some())
+            && seen.iter().zip(&self.columns).all(has_null)
+            && self.primary_key.iter().all(|column| seen[usize::from(column.0)].0 == Some(0))
+    }
+
+    /// Where a column lies: the number of its group, and its place there. Whatever becomes of the columns of a table, no other
+    /// one gets that place.
+    pub fn place(&self, column: ColumnId) -> (usize, usize) {
+        let is_it = |place: &Place| matches!(place, Place::Column { column: found, .. } if *found == column);
+        let in_group = |(number, group): (usize, &Group)| Some((number, group.places.iter().position(is_it)?));
+        self.layout.iter().enumerate().find_map(in_group).unwrap_or((0, usize::from(column.0)))
+    }
+
+    /// How many places there are: of two schemas of a table the later one has no fewer.
+    pub(crate) fn places(&self) -> usize {
+        match self.layout.is_empty() {
+            true => self.columns.len(),
+            false => self.layout.iter().map(|group| group.places.len()).sum(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! A view of one encoded row (docs/row-format.md).
 //!
 //! Invariants:
-//! - Reading a column is O(1), apart from verifying the UTF-8 of a text.
+//! - Reading a column is O(1), apart from verifying the UTF-8 of a text, and from a step per group before that of a column which
+//!   was added to rows.
 //! - A getter of the wrong type, or of a NULL, panics and names the column: that is a defect of the caller, who
 //!   knows the schema. [`Row::value`] takes any type, and NULL.
 //!

@@ -5,8 +5,8 @@
 //! - Equal values, equal bytes: a NULL column holds zeros or nothing, unused bits are zero, offsets have no gaps, and groups at
 //!   the end that hold what is missing are left out. So patching a row gives the bytes that encoding its new values would. Only
 //!   where columns are gone old rows hold what these held; a row that is written holds zeros or nothing there.
-//! - A row of a schema is a row of that schema with columns added behind. Whoever still has the former one reads what it knows
-//!   of a row with more groups, and writes a row without them, which no commit of its keeps.
+//! - A row of a schema is a row of each that is made of it for the same table. Whoever still has a former one reads of a row that
+//!   was written since what lies where it knows it, and writes a row without other groups; no commit of its keeps that.
 //! - Every column lies at an offset known from the schema, or between two offsets that do: reading one is O(1) in the first
 //!   group, and takes a step per group before it in others.
 //! - Encoding writes every byte of its buffer and allocates nothing; the lengths are computed, and the values checked,
@@ -124,7 +124,13 @@ impl Group {
 
     fn lacks_values(&self, slots: &[Slot]) -> bool {
         let lacks = |slot: &Slot| !slot.takes_null && slot.null_group == self.number && slot.is_null(&self.missing);
-        !self.missing.is_empty() && self.nulls.iter().any(|column| lacks(&slots[usize::from(column.0)]))
+        self.missing.len() >= self.head && self.nulls.iter().any(|column| lacks(&slots[usize::from(column.0)]))
+    }
+
+    /// How many bytes it takes with these values, which are those of all columns.
+    fn len_of(&self, values: &[Value<'_>]) -> usize {
+        self.head
+            + self.variable.iter().map(|column| variable_bytes(values[usize::from(column.0)]).len()).sum::<usize>()
     }
 
     /// How many of `bytes`, which begin with the group, are its.
@@ -169,12 +175,14 @@ impl RowCodec {
             bytes += variable_bytes(*value).len();
         }
         if !self.is_plain {
-            let (present, absent) = self.later.split_at(self.later_groups(values));
-            let variable = absent.iter().flat_map(|group| &group.variable);
-            bytes -= variable.map(|column| variable_bytes(values[usize::from(column.0)]).len()).sum::<usize>();
-            bytes += present.iter().map(|group| group.head).sum::<usize>();
+            bytes = self.groups_of(values).map(|group| group.len_of(values)).sum();
         }
         self.check_len(bytes)
+    }
+
+    /// The groups that a row of these values has.
+    fn groups_of(&self, values: &[Value<'_>]) -> impl Iterator<Item = &Group> {
+        std::iter::once(&self.first).chain(&self.later[..self.later_groups(values)])
     }
 
     /// How many later groups a row of these values has.
@@ -198,40 +206,26 @@ impl RowCodec {
     /// Where the buffer has another length.
     pub fn encode_into(&self, values: &[Value<'_>], out: &mut [u8]) {
         assert_eq!(values.len(), self.slots.len(), "unchecked values for table {}", self.schema.name());
-        let mut rest = self.encode_group(&self.first, values, out);
-        if !self.is_plain {
-            for group in &self.later[..self.later_groups(values)] {
-                rest = self.encode_group(group, values, rest);
+        let rest = match self.is_plain {
+            true => {
+                let columns = self.slots.iter().zip(values.iter().copied());
+                encode_values(&self.first, columns, |head, slot| slot.put_null(head, true), out)
             }
-        }
+            false => self.groups_of(values).fold(out, |rest, group| self.encode_group(group, values, rest)),
+        };
         assert!(rest.is_empty(), "a row of table {} was encoded into too long a buffer", self.schema.name());
     }
 
-    /// Encodes the columns of a group; `values` are those of all columns. Returns what of the buffer is behind them.
+    /// Encodes a group; `values` are those of all columns. Returns what of the buffer is behind it.
     fn encode_group<'o>(&self, group: &Group, values: &[Value<'_>], out: &'o mut [u8]) -> &'o mut [u8] {
-        let (head, mut rest) = out.split_at_mut(group.head);
-        head[..group.null_bytes].fill(0);
-        let mut end = group.head;
-        for place in &group.places {
-            let (slot, value) = match place {
-                Occupant::Column(column) => (&self.slots[usize::from(column.0)], values[usize::from(column.0)]),
-                Occupant::Gone(slot) => (slot, Value::Null),
-            };
-            if slot.is_variable() {
-                let bytes = variable_bytes(value);
-                let (place, after) = rest.split_at_mut(bytes.len());
-                place.copy_from_slice(bytes);
-                rest = after;
-                end += bytes.len();
-                slot.put_end(head, end);
-            } else {
-                slot.put_fixed(head, value);
-            }
-        }
-        for column in &group.nulls {
-            if values[usize::from(column.0)].is_null() {
-                self.slots[usize::from(column.0)].put_null(head, true);
-            }
+        let (own, rest) = out.split_at_mut(group.len_of(values));
+        let places = group.places.iter().map(|place| match place {
+            Occupant::Column(column) => (&self.slots[usize::from(column.0)], values[usize::from(column.0)]),
+            Occupant::Gone(slot) => (slot, Value::Null),
+        });
+        encode_values(group, places, |_, _| {}, own);
+        for column in group.nulls.iter().filter(|column| values[usize::from(column.0)].is_null()) {
+            self.slots[usize::from(column.0)].put_null(own, true);
         }
         rest
     }
@@ -240,16 +234,14 @@ impl RowCodec {
     pub(super) fn encode_last_group(&self, values: &[Value<'_>]) -> Result<Vec<u8>, SchemaError> {
         let group = self.later.last().unwrap_or(&self.first);
         let mut all = vec![Value::Null; self.slots.len()];
-        let mut bytes = group.head;
         for (place, value) in group.places.iter().zip(values) {
             let Occupant::Column(column) = *place else { continue };
             if !self.slot(column).takes(*value) {
                 return Err(self.refused(column, *value));
             }
-            bytes += variable_bytes(*value).len();
             all[usize::from(column.0)] = *value;
         }
-        let mut out = vec![0; self.check_len(bytes)?];
+        let mut out = vec![0; self.check_len(group.len_of(&all))?];
         self.encode_group(group, &all, &mut out);
         Ok(out)
     }
@@ -537,4 +529,34 @@ impl RowCodec {
             None => panic!("table {} has no column {column}", self.schema.name()),
         }
     }
+}
+
+/// Encodes what has a place in a group, which `out` begins with; `null` is given the slots of what is NULL. Returns what is
+/// behind it.
+#[inline]
+fn encode_values<'s, 'v, 'o>(
+    group: &Group,
+    values: impl Iterator<Item = (&'s Slot, Value<'v>)>,
+    null: impl Fn(&mut [u8], &Slot),
+    out: &'o mut [u8],
+) -> &'o mut [u8] {
+    let (head, mut rest) = out.split_at_mut(group.head);
+    head[..group.null_bytes].fill(0);
+    let mut end = group.head;
+    for (slot, value) in values {
+        if value.is_null() {
+            null(head, slot);
+        }
+        if slot.is_variable() {
+            let bytes = variable_bytes(value);
+            let (place, behind) = rest.split_at_mut(bytes.len());
+            place.copy_from_slice(bytes);
+            rest = behind;
+            end += bytes.len();
+            slot.put_end(head, end);
+        } else {
+            slot.put_fixed(head, value);
+        }
+    }
+    rest
 }

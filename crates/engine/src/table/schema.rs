@@ -321,7 +321,7 @@ impl Schema {
                 return Err(SchemaError::DuplicateColumn { table: table(), column: column.name.clone() });
             }
             if let Type::Numeric { precision, scale } = column.ty
-                && !((1..=Type::PRECISION_MAX).contains(&precision) && scale <= precision)
+                && !column.ty.is_sound()
             {
                 let column = column.name.clone();
                 return Err(SchemaError::InvalidNumeric { table: table(), column, precision, scale });

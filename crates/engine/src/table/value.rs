@@ -48,6 +48,14 @@ pub(super) enum Refusal {
 }
 
 impl Type {
+    /// Whether a column can be of the type: the digits of a numeric fit.
+    pub(super) fn is_sound(self) -> bool {
+        match self {
+            Type::Numeric { precision, scale } => (1..=Type::PRECISION_MAX).contains(&precision) && scale <= precision,
+            _ => true,
+        }
+    }
+
     /// The largest precision of a numeric: what fits in 64 bits.
     pub const PRECISION_MAX: u8 = 18;
 

@@ -1,8 +1,8 @@
 //! `ALTER TABLE`.
 //!
-//! Names, notes and indexes change where the table lies, and columns that hold the same in every row are added there. What else
-//! changes rows or the primary key makes a new table and copies the rows, within the transaction: as many rows as a transaction
-//! can write.
+//! Names, notes and indexes change where the table lies, and so do columns that come with the same value in every row, go, or
+//! take NULL or not. What else changes rows or the primary key makes a new table and copies the rows, within the transaction: as
+//! many rows as a transaction can write.
 
 use osier::table::KeyRange;
 use sqlparser::ast::{

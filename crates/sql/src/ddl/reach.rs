@@ -1,6 +1,7 @@
 //! How a table becomes what its blueprint says: where it lies, or anew.
 //!
-//! Invariant: it is made anew only where its rows have other types or values or another primary key, or where there is no row.
+//! Invariant: it is made anew only where its rows have other types or values or another primary key, where they cannot be laid
+//! out as they would have to, or where there is no row.
 
 use osier::table::{Index, KeyRange, Schema};
 use osier::{Error, Table, TransactionError, Value};

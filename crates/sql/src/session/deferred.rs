@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use osier::Transaction;
+use osier::table::ColumnId;
 
 use super::{Core, Done};
 use crate::bind::Binder;
@@ -179,7 +180,15 @@ impl Core {
         let names = CatalogNames::new(&self.sql, transaction);
         let Ok(now) = Binder::new(&names, &self.settings, &[]).foreign_key(&child, note) else { return Ok(None) };
         let is_same = now.parent.table.id() == key.parent.table.id()
-            && (&now.columns, &now.referenced) == (&key.columns, &key.referenced);
+            && (&now.columns, &now.referenced) == (&key.columns, &key.referenced)
+            && places(&now.child, &now.columns) == places(&key.child, &key.columns)
+            && places(&now.parent, &now.referenced) == places(&key.parent, &key.referenced);
         Ok(is_same.then_some(now))
     }
+}
+
+/// Where columns lie in the rows of a table: another one of the same name lies elsewhere.
+fn places(relation: &Relation, columns: &[usize]) -> Vec<(usize, usize)> {
+    let schema = relation.table.schema();
+    columns.iter().map(|column| schema.place(ColumnId(*column as u16))).collect()
 }
