@@ -61,7 +61,8 @@ impl Sequence {
     }
 }
 
-/// Returns the sequences that statements see.
+/// Returns the sequences that statements see. Others come, go and give values meanwhile, which is no conflict; nor are values
+/// that the transaction itself draws.
 pub(crate) fn sequences(store: &dyn Store) -> Result<Vec<Sequence>> {
     let system = store.table("osier_sequences")?;
     let column = |name: &str| system.column(name);
@@ -79,7 +80,7 @@ pub(crate) fn sequences(store: &dyn Store) -> Result<Vec<Sequence>> {
         cache: row.int(cache),
         next: (!row.is_null(next)).then(|| row.int(next)),
     };
-    let rows = store.scan(&system, None, KeyRange::all(), false)?;
+    let rows = store.scan_unvalidated(&system)?;
     let mut sequences = rows.map(|row| Ok(read(row?))).collect::<Result<Vec<_>>>()?;
     sequences.retain(|sequence| !sequence.name.is_own());
     Ok(sequences)

@@ -36,6 +36,9 @@ pub(crate) trait Store {
         for_update: bool,
     ) -> Result<Scanned<'t>, Error>;
 
+    /// All rows, of which others may change any until the transaction commits.
+    fn scan_unvalidated<'t>(&'t self, table: &'t Table) -> Result<Scanned<'t>, Error>;
+
     /// About how many rows a table has.
     fn estimate_rows(&self, table: &Table) -> f64;
 
@@ -107,6 +110,10 @@ impl Store for Transaction<'_> {
             (Some(index), false) => Box::new(self.scan_index(table, index, range)?),
             (Some(index), true) => Box::new(self.scan_index_for_update(table, index, range)?),
         })
+    }
+
+    fn scan_unvalidated<'t>(&'t self, table: &'t Table) -> Result<Scanned<'t>, Error> {
+        Ok(Box::new(Transaction::scan_unvalidated(self, table, KeyRange::all())?))
     }
 
     fn estimate_rows(&self, table: &Table) -> f64 {

@@ -187,13 +187,13 @@ impl Environment<'_> {
         Ok(Cow::Owned(settings))
     }
 
-    /// Lets others run for so many seconds, or until the statement is to end.
     /// Sleeps until a moment.
     fn sleep_until(&self, moment: Result<i64>) -> Result<Datum> {
         let left_us = moment?.saturating_sub(now_us());
         self.sleep(left_us as f64 / 1_000_000.0)
     }
 
+    /// Lets others run for so many seconds, or until the statement is to end.
     fn sleep(&self, seconds: f64) -> Result<Datum> {
         let Ok(length) = Duration::try_from_secs_f64(seconds.max(0.0)) else {
             let message = "a time to sleep must be a number of seconds";

@@ -303,3 +303,20 @@ INSERT INTO always (t) VALUES ('from 77') RETURNING id;
 --> 77
 ALTER SEQUENCE always_id_seq OWNED BY NONE;
 --! 0A000
+
+-- Who looks at the catalog, or at a sequence, and takes values then is in nobody's way, nor in its own.
+CREATE TABLE taken (id serial PRIMARY KEY, v int);
+BEGIN;
+SELECT count(*) FROM pg_attribute WHERE attrelid = 'taken'::regclass AND attnum > 0;
+--> 2
+INSERT INTO taken (v) SELECT g FROM generate_series(1, 100) g;
+COMMIT;
+BEGIN;
+SELECT relname FROM pg_class WHERE relname LIKE 'taken%' AND relkind = 'S';
+--> taken_id_seq
+SELECT is_called FROM taken_id_seq;
+--> t
+INSERT INTO taken (v) SELECT g FROM generate_series(1, 100) g;
+COMMIT;
+SELECT count(*), max(id) FROM taken;
+--> 200|200
