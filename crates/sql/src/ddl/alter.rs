@@ -236,6 +236,7 @@ impl Definer<'_, '_> {
         self.say_gone(&lines, defined);
         for name in &going {
             self.release(&what, &relation.name, Some(name), cascades, &[], defined)?;
+            self.drop_checks(relation, blueprint, name)?;
             rewrite.notices.extend(self.drop_column(blueprint, name, cascades)?);
             self.column_dropped(&relation.name, name)?;
         }
@@ -343,13 +344,27 @@ impl Definer<'_, '_> {
         Ok(value)
     }
 
+    /// Drops the checks that name a column. One that has the whole row has no column by its name.
+    fn drop_checks(&self, relation: &Relation, blueprint: &mut Blueprint, name: &str) -> Result<()> {
+        let Some(at) = relation.position(name) else { return Ok(()) };
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        let mut kept = Vec::with_capacity(blueprint.checks.len());
+        for check in std::mem::take(&mut blueprint.checks) {
+            let condition = binder.check(relation, &check)?;
+            let reads = condition.any(&|part| matches!(part, Expr::Column(column) if *column == at));
+            let is_word = name.chars().all(is_of_word);
+            if !reads || is_word && !mentions(&check.expression, name) {
+                kept.push(check);
+            }
+        }
+        blueprint.checks = kept;
+        Ok(())
+    }
+
     fn drop_column(&self, blueprint: &mut Blueprint, name: &str, cascades: bool) -> Result<Vec<SqlError>> {
         blueprint.column_mut(name)?;
         let has = |columns: &[String]| columns.iter().any(|column| column == name);
-        if blueprint.checks.iter().any(|check| mentions(&check.expression, name)) {
-            let message = format!("column \"{name}\" is named by a check constraint; drop that first");
-            return Err(SqlError::new(SqlState::DependentObjectsStillExist, message));
-        }
         let keys: Vec<_> = blueprint.foreign_keys.iter().filter(|key| has(&key.columns)).cloned().collect();
         for key in keys {
             self.drop_key(blueprint, &key.name)?;
@@ -435,8 +450,11 @@ fn keeps_values(from: Declared, to: Declared) -> bool {
 
 /// Whether an expression names a column.
 pub(super) fn mentions(expression: &str, name: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    expression.split(|c| !is_word(c)).any(|word| word == name)
+    expression.split(|c| !is_of_word(c)).any(|word| word == name)
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 fn rename_column(blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> {

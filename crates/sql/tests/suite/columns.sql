@@ -405,3 +405,26 @@ ALTER TABLE g2 ADD COLUMN z int DEFAULT 1;
 SELECT * FROM g2;
 --> 1
 --> 1
+
+-- Checks go with the columns that they name.
+CREATE TABLE ck (id int PRIMARY KEY, a int CHECK (a > 0), b text CHECK (b IN ('a', 'id')), c int, CONSTRAINT less CHECK (a < c), CONSTRAINT whole CHECK (ck IS NOT NULL OR id > 0));
+INSERT INTO ck VALUES (1, 1, 'a', 2);
+COMMENT ON CONSTRAINT less ON ck IS 'of two';
+ALTER TABLE ck DROP COLUMN a;
+SELECT conname FROM pg_constraint WHERE conrelid = 'ck'::regclass ORDER BY 1;
+--> ck_b_check
+--> ck_pkey
+--> whole
+INSERT INTO ck VALUES (2, 'b', 1);
+--! 23514
+INSERT INTO ck VALUES (2, 'id', 1);
+ALTER TABLE ck DROP COLUMN b;
+INSERT INTO ck VALUES (3, 1);
+SELECT * FROM ck ORDER BY id;
+--> 1|2
+--> 2|1
+--> 3|1
+CREATE TABLE ck2 (id int, a int, CHECK (a > 0));
+ALTER TABLE ck2 DROP COLUMN a CASCADE;
+SELECT count(*) FROM pg_constraint WHERE conrelid = 'ck2'::regclass;
+--> 0
