@@ -37,7 +37,7 @@ pub struct RowCodec {
     first: Group,
     /// The groups that came behind it, one after the other.
     later: Vec<Group>,
-    /// Whether there is one group, and nothing in it but columns.
+    /// Whether there is one group, and nothing in it but the columns in their order.
     is_plain: bool,
 }
 
@@ -152,7 +152,9 @@ impl RowCodec {
         let mut later: Vec<Group> = groups.collect();
         let slots: Vec<Slot> = slots.into_iter().map(|slot| slot.expect("each column lies somewhere")).collect();
         later.iter_mut().for_each(|group| group.is_needed = group.lacks_values(&slots));
-        let is_plain = later.is_empty() && !first.places.iter().any(|place| matches!(place, Occupant::Gone(_)));
+        let is_in_order =
+            |(at, place): (usize, &Occupant)| matches!(place, Occupant::Column(ColumnId(id)) if usize::from(*id) == at);
+        let is_plain = later.is_empty() && first.places.iter().enumerate().all(is_in_order);
         RowCodec { schema, slots, first, later, is_plain }
     }
 
