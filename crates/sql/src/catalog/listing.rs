@@ -1,14 +1,16 @@
 //! What the catalog of the engine lists: tables by name, and sequences.
 
 use osier::table::KeyRange;
-use osier::{Row, Transaction, Value};
+use osier::{Row, Table, Transaction, Value};
 
 use super::name::{Name, PUBLIC};
 use crate::error::Result;
-use crate::run::store::Store;
+use crate::run::store::{Scanned, Store};
 
 /// The engine's table of tables.
 const TABLES: &str = "osier_tables";
+/// That of sequences.
+const SEQUENCES: &str = "osier_sequences";
 
 /// Returns the names of all tables, as the engine has them: those of SQL itself, too.
 pub(crate) fn table_names(store: &dyn Store) -> Result<Vec<String>> {
@@ -61,10 +63,20 @@ impl Sequence {
     }
 }
 
-/// Returns the sequences that statements see. Others come, go and give values meanwhile, which is no conflict; nor are values
-/// that the transaction itself draws.
+/// Returns the sequences that statements see. That others come or go, or give values, is a conflict.
 pub(crate) fn sequences(store: &dyn Store) -> Result<Vec<Sequence>> {
-    let system = store.table("osier_sequences")?;
+    let system = store.table(SEQUENCES)?;
+    sequences_in(&system, store.scan(&system, None, KeyRange::all(), false)?)
+}
+
+/// As [`sequences`]; but others come, go and give values meanwhile, which is no conflict, nor are values that the transaction
+/// itself draws.
+pub(crate) fn sequences_now(store: &dyn Store) -> Result<Vec<Sequence>> {
+    let system = store.table(SEQUENCES)?;
+    sequences_in(&system, store.scan_unvalidated(&system)?)
+}
+
+fn sequences_in(system: &Table, rows: Scanned<'_>) -> Result<Vec<Sequence>> {
     let column = |name: &str| system.column(name);
     let [id, name, increment] = [column("id")?, column("name")?, column("increment")?];
     let [minimum, maximum, start] = [column("minimum")?, column("maximum")?, column("start")?];
@@ -80,7 +92,6 @@ pub(crate) fn sequences(store: &dyn Store) -> Result<Vec<Sequence>> {
         cache: row.int(cache),
         next: (!row.is_null(next)).then(|| row.int(next)),
     };
-    let rows = store.scan_unvalidated(&system)?;
     let mut sequences = rows.map(|row| Ok(read(row?))).collect::<Result<Vec<_>>>()?;
     sequences.retain(|sequence| !sequence.name.is_own());
     Ok(sequences)

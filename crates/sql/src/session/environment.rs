@@ -157,7 +157,7 @@ impl Environment<'_> {
     fn sequence_row(&self, argument: &Datum) -> Result<Datum> {
         let Datum::Bytes(name) = argument else { return Ok(Datum::Null) };
         let name = Name::of_engine(&String::from_utf8_lossy(name));
-        let found = listing::sequences(self.store)?.into_iter().find(|sequence| sequence.name == name);
+        let found = listing::sequences_now(self.store)?.into_iter().find(|sequence| sequence.name == name);
         let sequence = found
             .ok_or_else(|| SqlError::new(SqlState::UndefinedTable, format!("relation \"{name}\" does not exist")))?;
         let last = sequence.last_value();
@@ -219,7 +219,7 @@ impl Environment<'_> {
     /// The error of a value that a sequence cannot be set to.
     fn out_of_bounds(&self, name: &str, value: i64, error: SqlError) -> SqlError {
         let name = Name::of_engine(name);
-        let sequences = listing::sequences(self.store).unwrap_or_default();
+        let sequences = listing::sequences_now(self.store).unwrap_or_default();
         let Some(sequence) = sequences.iter().find(|sequence| sequence.name == name) else { return error };
         let (minimum, maximum) = (sequence.minimum, sequence.maximum);
         let message =

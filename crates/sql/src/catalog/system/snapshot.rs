@@ -198,7 +198,7 @@ impl Snapshot {
                 }
             }
         }
-        let mut sequences = listing::sequences(catalog.store)?;
+        let mut sequences = listing::sequences_now(catalog.store)?;
         sequences.sort_by_key(|sequence| sequence.id);
         for (at, listed) in sequences.into_iter().enumerate() {
             let number = derived_oid(Sort::Sequence, 0, &listed.id.to_string());
