@@ -22,6 +22,23 @@ fn reopened(path: &Path) -> Config {
     set(set(config, "ring_bytes", "65536"), "segment_bytes", "131072")
 }
 
+/// Has `check` look at what `make` has made after a restart, under every scheme and several protocols.
+fn with_a_restart(name: &str, make: fn(&Database), check: fn(&Database)) {
+    for control in CONTROLS {
+        for protocol in [Protocol::Poplar, Protocol::Serial, Protocol::Gsn, Protocol::Taurus, Protocol::Silo] {
+            let config = config(&format!("{name}-{control}-{protocol}"));
+            let home = config.dirs[0].clone();
+            let db = Database::open(config.concurrency_control(control).protocol(protocol)).expect("a new database");
+            make(&db);
+            db.close().expect("closed");
+            drop(db);
+            let db = Database::open(reopened(&home)).expect("it opens again");
+            check(&db);
+            db.close().expect("closed");
+        }
+    }
+}
+
 fn schema(name: &str) -> Schema {
     Schema::builder(name).column("id", Type::Int64).primary_key(["id"]).build().expect("a schema")
 }
@@ -240,19 +257,7 @@ fn who_has_changed_a_table_loses_to_who_renames_it() {
 /// Other names of a table, a column and an index leave the rows where they are, and hold after a restart.
 #[test]
 fn names_change_and_rows_stay() {
-    for control in CONTROLS {
-        for protocol in [Protocol::Poplar, Protocol::Serial, Protocol::Gsn, Protocol::Taurus, Protocol::Silo] {
-            let config = config(&format!("renamed-{control}-{protocol}"));
-            let home = config.dirs[0].clone();
-            let db = Database::open(config.concurrency_control(control).protocol(protocol)).expect("a new database");
-            rename_beside_others(&db);
-            db.close().expect("closed");
-            drop(db);
-            let db = Database::open(reopened(&home)).expect("it opens again");
-            assert_renamed(&db);
-            db.close().expect("closed");
-        }
-    }
+    with_a_restart("renamed", rename_beside_others, assert_renamed);
 }
 
 fn rename_beside_others(db: &Database) {
@@ -327,19 +332,7 @@ fn assert_renamed(db: &Database) {
 /// Columns are added and rows stay as they are, also those that are written beside it, and hold what was given for them.
 #[test]
 fn columns_are_added_and_rows_stay() {
-    for control in CONTROLS {
-        for protocol in [Protocol::Poplar, Protocol::Serial, Protocol::Gsn, Protocol::Taurus, Protocol::Silo] {
-            let config = config(&format!("added-{control}-{protocol}"));
-            let home = config.dirs[0].clone();
-            let db = Database::open(config.concurrency_control(control).protocol(protocol)).expect("a new database");
-            add_beside_others(&db);
-            db.close().expect("closed");
-            drop(db);
-            let db = Database::open(reopened(&home)).expect("it opens again");
-            assert_added(&db);
-            db.close().expect("closed");
-        }
-    }
+    with_a_restart("added", add_beside_others, assert_added);
 }
 
 fn new_column<'v>(name: &'v str, ty: Type, value: Value<'v>) -> NewColumn<'v> {

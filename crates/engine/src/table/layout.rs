@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::bounds::{COLUMNS_MAX, GROUPS_MAX, MISSING_BYTES_MAX};
 use super::error::SchemaError;
 use super::row_codec::RowCodec;
-use super::schema::{Column, Group, Place, Schema, column_id_at};
+use super::schema::{Column, Group, PRIMARY_KEY, Place, Schema, column_id_at};
 use super::value::{Type, Value};
 use crate::ids::ColumnId;
 
@@ -38,11 +38,13 @@ impl Place {
         }
     }
 
-    /// The type of the value that lies there; `None`: there is none, but a bit.
-    fn ty(&self, schema: &Schema) -> Option<Type> {
+    /// The type of the value that lies there, and whether the group has a bit for its NULL; `None`: there is no value, but a bit.
+    pub(super) fn value(&self, schema: &Schema) -> Option<(Type, bool)> {
         match self {
-            Place::Column { column, .. } => schema.columns.get(usize::from(column.0)).map(Column::ty),
-            Place::Gone(gone) => gone.map(|(ty, _)| ty),
+            Place::Column { column, has_null_bit } => {
+                schema.columns.get(usize::from(column.0)).map(|column| (column.ty, *has_null_bit))
+            }
+            Place::Gone(gone) => *gone,
             Place::Null(_) => None,
         }
     }
@@ -167,7 +169,7 @@ impl Schema {
     fn refuse_key_column(&self, column: ColumnId, is_of_primary_key: bool) -> Result<(), SchemaError> {
         let index = self.indexes.iter().find(|index| index.columns.contains(&column));
         let key = match (is_of_primary_key, index) {
-            (true, _) => super::schema::PRIMARY_KEY.to_owned(),
+            (true, _) => PRIMARY_KEY.to_owned(),
             (false, Some(index)) => format!("index {}", index.name),
             (false, None) => return Ok(()),
         };
@@ -181,7 +183,8 @@ impl Schema {
         if self.layout.len() > GROUPS_MAX {
             return Err(SchemaError::TooManyGroups { table: self.name.clone() });
         }
-        let count = self.layout.iter().flat_map(|group| &group.places).filter(|place| place.ty(self).is_some()).count();
+        let count =
+            self.layout.iter().flat_map(|group| &group.places).filter(|place| place.value(self).is_some()).count();
         if count > COLUMNS_MAX {
             return Err(SchemaError::TooManyColumns { table: self.name.clone(), count });
         }

@@ -75,13 +75,8 @@ enum Occupant {
 impl Group {
     /// Works out where the columns of group `number` lie.
     fn new(schema: &Schema, number: u16, laid_out: &schema::Group, slots: &mut [Option<Slot>]) -> Group {
-        let value = |place: &Place| match *place {
-            Place::Column { column, has_null_bit } => Some((schema.column(column).ty(), has_null_bit)),
-            Place::Gone(gone) => gone,
-            Place::Null(_) => None,
-        };
-        let values = || laid_out.places.iter().filter_map(value);
-        let without_value = laid_out.places.iter().filter(|place| value(place).is_none()).count();
+        let values = || laid_out.places.iter().filter_map(|place| place.value(schema));
+        let without_value = laid_out.places.len() - values().count();
         let null_bits = without_value + values().filter(|(_, has_null_bit)| *has_null_bit).count();
         let null_bytes = null_bits.div_ceil(8);
         let ends = null_bytes + values().filter_map(|(ty, _)| ty.width()).sum::<usize>();
@@ -92,7 +87,7 @@ impl Group {
         let (mut fixed, mut end, mut null_bit) = (null_bytes, ends, 0);
         for place in &laid_out.places {
             let takes_null = place.column().is_none_or(|column| schema.column(column).is_nullable());
-            let Some((ty, has_null_bit)) = value(place) else {
+            let Some((ty, has_null_bit)) = place.value(schema) else {
                 if let Place::Null(column) = *place {
                     let slot = &mut slots[usize::from(column.0)];
                     *slot = slot.map(|slot| slot.with_null(number, null_bit, takes_null));

@@ -1,4 +1,6 @@
 //! Columns that come, go, take NULL or do not while the rows stay where they are.
+//!
+//! Invariant: where a function says `None` it has changed nothing, so that the table can be made anew.
 
 use std::cmp::Ordering;
 
@@ -22,7 +24,7 @@ impl Definer<'_, '_> {
         let key = |schema: &Schema| -> Vec<String> {
             schema.primary_key().iter().map(|column| schema.column(*column).name().to_owned()).collect()
         };
-        // Rows that others write meanwhile may stay as well; none is copied sooner than one.
+        // A table without rows is made anew, so that its rows need no layout. One that others fill meanwhile is, too.
         if key(old) != key(new) || self.transaction.scan_unvalidated(&relation.table, KeyRange::all())?.next().is_none()
         {
             return Ok(None);
@@ -92,8 +94,7 @@ impl Definer<'_, '_> {
         if pairs().any(|(old, new)| (old.name(), old.ty()) != (new.name(), new.ty())) {
             return Ok(None);
         }
-        let changed =
-            || pairs().map(|(_, new)| new).zip(old.columns()).filter(|(new, old)| new != old).map(|(new, _)| new);
+        let changed = || pairs().filter(|(old, new)| old != new).map(|(_, new)| new);
         let names: Vec<&str> = changed().map(table::Column::name).collect();
         let without = |schema: Schema, index: &str| schema.without_index(index);
         let schema = indexes_with(old, &names).try_fold(Schema::clone(old), without)?;
