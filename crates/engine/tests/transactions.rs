@@ -226,6 +226,39 @@ fn a_replace_conflicts_with_a_delete_but_not_with_an_update() {
     assert_conflict(tx.commit());
 }
 
+/// Nor with one that is being committed at that moment: the validation waits for it.
+#[test]
+fn existence_is_no_conflict_with_updates_in_their_commit() {
+    const ATTEMPTS: usize = 5000;
+    let db = database();
+    let table = numbers(&db);
+    let (mut one, mut two) = (db.session().expect("one"), db.session().expect("two"));
+    // Many rows, which stay locked for long.
+    (0..50).for_each(|key| put(&mut two, &table, key, 0));
+    put(&mut one, &table, 1000, 0);
+    let update = |session: &mut Session, value| {
+        let replace = |tx: &osier::Transaction<'_>, key| tx.replace(&table, &[Value::Int(key), Value::Int(value)]);
+        session.run(|tx| (0..50).try_for_each(|key| replace(tx, key).map(drop))).expect("an update");
+    };
+    let is_over = AtomicBool::new(false);
+    let conflicts = std::thread::scope(|scope| {
+        scope.spawn(|| (1..).take_while(|_| !is_over.load(Ordering::Relaxed)).for_each(|value| update(&mut two, value)));
+        let conflicts = (0..ATTEMPTS).filter(|_| {
+            let tx = one.begin();
+            let is_there = tx.exists(&table, &[Value::Int(25)]).and_then(|is_there| {
+                tx.replace(&table, &[Value::Int(1000), Value::Int(1)])?;
+                Ok(is_there)
+            });
+            assert!(is_there.expect("no conflict before the commit"));
+            tx.commit().is_err()
+        });
+        let conflicts = conflicts.count();
+        is_over.store(true, Ordering::Relaxed);
+        conflicts
+    });
+    assert!(conflicts <= ATTEMPTS / 10, "{conflicts} of {ATTEMPTS} conflicted");
+}
+
 #[test]
 fn savepoints_undo_writes_and_keep_reads() {
     let db = database();

@@ -40,6 +40,10 @@ use crate::log::gathering::{Gathered, Gathering, Overwritten, lane};
 use crate::log::protocol::SourceOf;
 use crate::table::store::RecordTree;
 
+/// How often a validation that asks for existence looks whether a commit of others is over. That takes a millisecond at most,
+/// and one of some thousand rows less.
+const REST_WAITS_MAX: u32 = 260;
+
 /// The reads of one optimistic transaction.
 pub(crate) struct Optimistic<D: Gathered> {
     pub(super) reads: ReadSet<D>,
@@ -288,7 +292,7 @@ pub(crate) fn is_unchanged(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> 
         }
         // The word comes first: a committer whose lock is seen no more has installed what it did, so that the row shows it.
         Seen::Existence(birth) => {
-            let word = record.word();
+            let word = word_at_rest(pin, read, writes);
             let may_change = may_change(pin, read, word, writes);
             yield_at(Point::HalfChecked);
             let is_born = || record.version(pin).is_some_and(|version| version.birth() <= birth);
@@ -296,6 +300,20 @@ pub(crate) fn is_unchanged(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> 
             !may_change && (word.stamp() <= birth || is_born())
         }
     }
+}
+
+/// The word of a record when nobody else is committing a change of it, which mostly leaves the row there. The wait has an end: two
+/// may wait for each other, as both hold locks.
+fn word_at_rest(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> Word {
+    let mut backoff = Backoff::new();
+    for _ in 0..REST_WAITS_MAX {
+        let word = pin.get(read.record).word();
+        if word.is_dead() || !may_change(pin, read, word, writes) {
+            return word;
+        }
+        backoff.wait();
+    }
+    pin.get(read.record).word()
 }
 
 /// Whether somebody else is committing a change of a record, or it has left its tree.
