@@ -87,6 +87,22 @@ impl Transaction<'_> {
     /// # Errors
     /// [`TransactionError::UnknownTable`].
     pub fn table(&self, name: &str) -> Result<Table, Error> {
+        self.table_to(name, Intent::Definition)
+    }
+
+    /// As [`Transaction::table`], without the promise that the table is the same when the transaction commits; see
+    /// [`Transaction::scan_unvalidated`]. For messages and lists of tables. Whoever uses the handle for more makes the promise
+    /// then.
+    ///
+    /// # Errors
+    /// [`TransactionError::UnknownTable`].
+    pub fn table_unvalidated(&self, name: &str) -> Result<Table, Error> {
+        // Who runs it again may see another.
+        self.log_rows();
+        self.table_to(name, Intent::Unvalidated)
+    }
+
+    fn table_to(&self, name: &str, intent: Intent) -> Result<Table, Error> {
         if let Some(system) = self.shared.catalog.system.named(name) {
             return Ok(system.clone());
         }
@@ -105,7 +121,8 @@ impl Transaction<'_> {
         // Where the definition was committed this very moment its handle is about to be published.
         let mut backoff = Backoff::new();
         loop {
-            let stamp = self.definition_stamp(state, self.shared.catalog.tables(), name)?.ok_or_else(unknown)?;
+            let stamp = self.definition_stamp(state, self.shared.catalog.tables(), (name, intent))?;
+            let stamp = stamp.ok_or_else(unknown)?;
             match self.shared.catalog.open_tables.find(name, |table| table.is_made_from(stamp)) {
                 // Somebody has given another name to a table that this transaction has changed.
                 Some(table) if state.has_defined(table.id) => {
@@ -378,7 +395,7 @@ impl Transaction<'_> {
             Some(Definition::Create(own) | Definition::Alter(own)) => own.is_same(table),
             Some(_) => false,
             None => {
-                let stamp = self.definition_stamp(state, catalog.tables(), table.name())?;
+                let stamp = self.definition_stamp(state, catalog.tables(), (table.name(), Intent::Definition))?;
                 stamp.is_some_and(|stamp| table.is_made_from(stamp))
             }
         };
@@ -438,10 +455,10 @@ impl Transaction<'_> {
         &self,
         state: &mut TransactionState,
         catalog: &Table,
-        name: &str,
+        (name, intent): (&str, Intent),
     ) -> Result<Option<Stamp>, Error> {
         let key = catalog.keys.of_key(&[Value::Text(name)])?;
-        Ok(match self.look_up(state, &catalog.primary, key.as_bytes(), Intent::Definition)? {
+        Ok(match self.look_up(state, &catalog.primary, key.as_bytes(), intent)? {
             Some((_, Some(Content::Committed(version)))) => Some(version.stamp()),
             _ => None,
         })

@@ -126,7 +126,7 @@ impl Transaction<'_> {
         let catalog = &self.shared.catalog;
         let mut backoff = Backoff::new();
         loop {
-            let Some(stamp) = self.definition_stamp(state, &catalog.system.procedures, name)? else { return Ok(None) };
+            let Some(stamp) = self.definition_stamp(state, &catalog.system.procedures, (name, Intent::Definition))? else { return Ok(None) };
             match catalog.open_procedures.find(name, |procedure| procedure.stamp() == Some(stamp)) {
                 Some(procedure) => return Ok(Some(procedure)),
                 None => backoff.wait(),
@@ -143,7 +143,8 @@ impl Transaction<'_> {
         if let Some(own) = state.own_procedure(procedure.name()) {
             return Ok(own.is_some_and(|own| own.is_same(procedure)));
         }
-        let stamp = self.definition_stamp(state, &self.shared.catalog.system.procedures, procedure.name())?;
+        let name = (procedure.name(), Intent::Definition);
+        let stamp = self.definition_stamp(state, &self.shared.catalog.system.procedures, name)?;
         Ok(stamp.is_some() && stamp == procedure.stamp())
     }
 

@@ -1,7 +1,7 @@
 //! What the catalog of the engine lists: tables by name, and sequences.
 
 use osier::table::KeyRange;
-use osier::{Row, Table, Transaction, Value};
+use osier::{Error, Row, Table, Transaction, TransactionError, Value};
 
 use super::name::{Name, PUBLIC};
 use crate::error::Result;
@@ -35,6 +35,27 @@ pub(crate) fn table_names_now(transaction: &Transaction<'_>, schema: Option<&str
     let column = system.column("name")?;
     let rows = transaction.scan_unvalidated(&system, range)?;
     rows.map(|row| Ok(row?.text(column).to_owned())).collect()
+}
+
+/// Returns the tables of users. Others come, go and change meanwhile, which is no conflict.
+pub(crate) fn tables_now(store: &dyn Store) -> Result<Vec<Table>> {
+    let system = store.table(TABLES)?;
+    let column = system.column("name")?;
+    let mut tables = Vec::new();
+    for row in store.scan_unvalidated(&system)? {
+        let row = row?;
+        let name = row.text(column);
+        if Name::of_engine(name).is_own() {
+            continue;
+        }
+        match store.table_unvalidated(name) {
+            Ok(table) => tables.push(table),
+            // It has gone since.
+            Err(Error::Transaction(TransactionError::UnknownTable { .. })) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(tables)
 }
 
 /// A sequence, with what it will give next.

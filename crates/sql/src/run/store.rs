@@ -70,6 +70,9 @@ pub(crate) trait Store {
     /// The table with a name, as the transaction sees it.
     fn table(&self, name: &str) -> Result<Table, Error>;
 
+    /// As [`Store::table`], which others may change or drop until the transaction commits.
+    fn table_unvalidated(&self, name: &str) -> Result<Table, Error>;
+
     /// The procedures that can be called.
     fn procedures(&self) -> Result<Vec<ListedProcedure>, Error>;
 
@@ -166,6 +169,10 @@ impl Store for Transaction<'_> {
 
     fn table(&self, name: &str) -> Result<Table, Error> {
         Transaction::table(self, name)
+    }
+
+    fn table_unvalidated(&self, name: &str) -> Result<Table, Error> {
+        Transaction::table_unvalidated(self, name)
     }
 
     fn procedures(&self) -> Result<Vec<ListedProcedure>, Error> {

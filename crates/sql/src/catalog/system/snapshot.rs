@@ -121,9 +121,8 @@ impl Snapshot {
         let (tables, sequences, views) = Default::default();
         let (temporary, objects, names) = Default::default();
         let mut snapshot = Snapshot { tables, sequences, views, beside, temporary, objects, names };
-        let names = listing::table_names(catalog.store)?;
-        for name in names.iter().filter(|name| !Name::of_engine(name).is_own()) {
-            let relation = catalog.sql.relation(&catalog.store.table(name)?)?;
+        for table in listing::tables_now(catalog.store)? {
+            let relation = catalog.sql.relation(&table)?;
             let oid = relation.oid();
             let (indexes, checks, foreign_keys, defaults) = Default::default();
             snapshot.tables.push(TableObject { relation, oid, indexes, checks, foreign_keys, defaults });
