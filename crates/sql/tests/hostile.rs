@@ -163,7 +163,7 @@ fn run_mutated() {
             counts[usize::from(ended.is_err())] += 1;
             if let Err(error) = ended {
                 assert_ne!(error.code(), "XX000", "OSIER_HOSTILE_SEED={seed}: {error} at {shown:?}");
-                client.session.fail();
+                client.session.fail(error);
             }
             let is_open = client.status() != Status::Idle;
             if client.status() == Status::Failed || is_open && rng.u8(..4) == 0 {

@@ -212,7 +212,7 @@ impl Connection {
             Ok(()) => Ok(()),
             Err(Failure::Connection(end)) => Err(end),
             Err(Failure::Request(error)) => {
-                self.fail(&error)?;
+                self.fail(error).await?;
                 self.is_skipping = is_extended;
                 if !is_extended {
                     self.ready()?;
@@ -261,18 +261,18 @@ impl Connection {
         act(&canceller, || action(&mut self.session)).await
     }
 
-    /// Tells the client that a request failed, and rolls back what it had begun.
+    /// Rolls back what a request had begun that failed, and tells the client.
     ///
     /// # Errors
     /// A panic.
-    pub fn fail(&mut self, error: &SqlError) -> Result<(), End> {
+    pub async fn fail(&mut self, error: SqlError) -> Result<(), End> {
+        let error = self.act(|session| session.fail(error)).await?;
         self.push_notices();
         // An error may tell of rows: it is sent when these are durable.
         let observed = self.guard(Session::take_observed)?;
         self.keep(observed);
         self.server.statistics.error(error.code());
-        push_error(&mut self.wire.output, Severity::Error, error);
-        self.guard(Session::fail)?;
+        push_error(&mut self.wire.output, Severity::Error, &error);
         Ok(())
     }
 

@@ -239,7 +239,7 @@ impl Connection {
         self.is_skipping = false;
         match self.act(Session::end_implicit).await? {
             Ok(receipt) => self.keep(receipt),
-            Err(error) => self.fail(&error)?,
+            Err(error) => self.fail(error).await?,
         }
         self.ready()?;
         self.flush_late().await?;

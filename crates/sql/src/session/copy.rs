@@ -386,8 +386,7 @@ impl Session {
 
     /// Ends a `COPY ... FROM STDIN` that runs, as the client wishes, and returns what it fails with.
     pub fn copy_fail(&mut self, reason: &str) -> SqlError {
-        self.fail();
-        SqlError::new(SqlState::QueryCanceled, format!("COPY from stdin failed: {reason}"))
+        self.fail(SqlError::new(SqlState::QueryCanceled, format!("COPY from stdin failed: {reason}")))
     }
 
     fn copy_some(&mut self, comes: Comes) -> Result<(u64, bool)> {
@@ -399,10 +398,7 @@ impl Session {
             }
             _ => Err(missing()),
         };
-        if let Err(error) = result {
-            self.fail_by(Some(&error));
-            return Err(error);
-        }
+        result.map_err(|error| self.fail(error))?;
         let state = (copy.count, copy.ends_transaction);
         self.core.copy = Some(copy);
         Ok(state)

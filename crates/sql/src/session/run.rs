@@ -63,7 +63,7 @@ impl Session {
         };
         self.core.notices.append(self.core.warnings.get_mut());
         result.map_err(|error| {
-            self.fail_by(Some(&error));
+            let error = self.fail(error);
             self.core.canceller.explain(error)
         })
     }
@@ -207,30 +207,31 @@ impl Session {
         }
     }
 
-    /// Says that the client's request failed outside of a statement: an implicit transaction is rolled back, a block has failed.
-    pub fn fail(&mut self) {
-        self.fail_by(None);
-    }
-
-    /// As [`Session::fail`], because of an error of a statement.
-    pub(super) fn fail_by(&mut self, error: Option<&SqlError>) {
-        let State::Open(block) = &mut self.state else {
-            self.core.copy = None;
-            return;
-        };
+    /// A request of the client has failed: an implicit transaction is rolled back, a block has failed. Returns the error to tell:
+    /// a conflict, where what the transaction saw does not hold. Failing again changes nothing.
+    pub fn fail(&mut self, error: SqlError) -> SqlError {
+        self.core.copy = None;
+        let State::Open(block) = &mut self.state else { return error };
         block.has_failed = true;
         let is_explicit = block.is_explicit;
-        let is_beaten = error.is_some_and(SqlError::is_conflict);
         // After a conflict no savepoint brings the transaction back.
+        let is_beaten = error.is_conflict();
         if is_explicit && !is_beaten && !block.savepoints.is_empty() {
-            self.core.copy = None;
-            return;
+            return error;
         }
-        self.roll_back();
+        let told = match std::mem::replace(&mut self.state, State::Between) {
+            State::Open(block) if !is_beaten => self.abort(block, error),
+            open => {
+                self.state = open;
+                self.roll_back();
+                error
+            }
+        };
         self.state = match std::mem::replace(&mut self.state, State::Between) {
             State::Idle(session) if is_explicit => State::Failed(session),
             other => other,
         };
+        told
     }
 
     /// Runs what begins, ends or divides a transaction; `None` where the statement is no such.

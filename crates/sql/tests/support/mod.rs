@@ -101,10 +101,7 @@ impl Client {
         for parsed in self.session.split(text)? {
             let prepared = match self.session.prepare_parsed(&parsed) {
                 Ok(prepared) => prepared,
-                Err(error) => {
-                    self.session.fail();
-                    return Err(error);
-                }
+                Err(error) => return Err(self.session.fail(error)),
             };
             let settings = self.session.settings().clone();
             let typed = prepared.parameters().iter().zip(parameters);
