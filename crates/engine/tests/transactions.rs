@@ -242,7 +242,8 @@ fn existence_is_no_conflict_with_updates_in_their_commit() {
     };
     let is_over = AtomicBool::new(false);
     let conflicts = std::thread::scope(|scope| {
-        scope.spawn(|| (1..).take_while(|_| !is_over.load(Ordering::Relaxed)).for_each(|value| update(&mut two, value)));
+        scope
+            .spawn(|| (1..).take_while(|_| !is_over.load(Ordering::Relaxed)).for_each(|value| update(&mut two, value)));
         let conflicts = (0..ATTEMPTS).filter(|_| {
             let tx = one.begin();
             let is_there = tx.exists(&table, &[Value::Int(25)]).and_then(|is_there| {

@@ -126,7 +126,10 @@ impl Transaction<'_> {
         let catalog = &self.shared.catalog;
         let mut backoff = Backoff::new();
         loop {
-            let Some(stamp) = self.definition_stamp(state, &catalog.system.procedures, (name, Intent::Definition))? else { return Ok(None) };
+            let Some(stamp) = self.definition_stamp(state, &catalog.system.procedures, (name, Intent::Definition))?
+            else {
+                return Ok(None);
+            };
             match catalog.open_procedures.find(name, |procedure| procedure.stamp() == Some(stamp)) {
                 Some(procedure) => return Ok(Some(procedure)),
                 None => backoff.wait(),
