@@ -52,6 +52,8 @@ CREATE TABLE computed (
 );
 INSERT INTO computed (a) VALUES (4);
 INSERT INTO computed VALUES (5, DEFAULT, 'R');
+CREATE UNIQUE INDEX computed_lower ON computed (lower("x y"), (a + 1)) WHERE a > 4 AND "x y" <> 'it''s';
+CREATE INDEX ON computed ((a % 2));
 CREATE TABLE nokey (a int, b text COLLATE "C" NOT NULL);
 INSERT INTO nokey VALUES (3, 'c'), (1, 'a'), (2, 'b'), (1, 'a');
 CREATE TABLE empty ();

@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 17] = [
+const FILES: [&str; 18] = [
     "queries",
     "expressions",
     "functions",
@@ -21,6 +21,7 @@ const FILES: [&str; 17] = [
     "foreign_keys",
     "views",
     "generated",
+    "indexes",
     "kept",
     "snapshots",
     "rows",

@@ -23,7 +23,7 @@ use crate::catalog::listing::{self, Sequence};
 use crate::catalog::name::{Name, PUBLIC, made_name};
 use crate::catalog::notes::Identity;
 use crate::catalog::objects::Objects;
-use crate::catalog::relation::Relation;
+use crate::catalog::relation::{Index, Relation};
 use crate::catalog::system::{Commented, comments, foreign_key_to};
 use crate::ddl::numbers::type_of;
 use crate::error::Result;
@@ -92,6 +92,10 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
         }
     }
 
+    made.extend(indexes(&tables, true));
+    let mut add = |section, name: &Name, text: String| {
+        made.push(Definition { section, name: shown(name), text });
+    };
     for table in by_reference(&tables) {
         // A list of no columns cannot be written.
         let columns = column_list(table, (0..table.visible()).filter(|at| !table.columns[*at].is_generated));
@@ -118,19 +122,35 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     Ok(made)
 }
 
-/// What of tables comes behind their rows.
-fn keys_and_indexes(tables: &[std::sync::Arc<Relation>]) -> Vec<Definition> {
+/// The keys of an index, and its condition.
+fn index_keys(table: &Relation, index: &Index) -> String {
+    let keys: Vec<String> = table.keys(&index.columns).iter().map(|at| table.key_text(*at)).collect();
+    let predicate = table.predicate(&index.columns).map(|text| format!(" WHERE {text}"));
+    format!("({}){}", keys.join(", "), predicate.unwrap_or_default())
+}
+
+/// The indexes that compute something, which is a part of each row, or the other ones.
+fn indexes(tables: &[std::sync::Arc<Relation>], computes: bool) -> Vec<Definition> {
     let mut made = Vec::new();
     for table in tables {
-        let is_constraint = |name: &String| table.notes.unique.contains(name);
-        for index in table.indexes.iter().filter(|index| !is_constraint(&index.name)) {
+        let is_meant = |index: &&Index| {
+            let is_computed = index.columns.iter().any(|at| table.columns[*at].computed.is_some());
+            is_computed == computes && !table.notes.unique.contains(&index.name)
+        };
+        for index in table.indexes.iter().filter(is_meant) {
             let unique = if index.is_unique { "UNIQUE " } else { "" };
-            let (name, columns) = (quoted(&index.name), column_list(table, index.columns.iter().copied()));
-            let text = format!("CREATE {unique}INDEX {name} ON {} ({columns});", shown(&table.name));
+            let (name, keys) = (quoted(&index.name), index_keys(table, index));
+            let text = format!("CREATE {unique}INDEX {name} ON {} {keys};", shown(&table.name));
             let name = shown(&Name::new(&table.name.schema, &index.name));
-            made.push(Definition { section: AFTER, name, text });
+            made.push(Definition { section: if computes { BEFORE } else { AFTER }, name, text });
         }
     }
+    made
+}
+
+/// What of tables comes behind their rows.
+fn keys_and_indexes(tables: &[std::sync::Arc<Relation>]) -> Vec<Definition> {
+    let mut made = indexes(tables, false);
     // All tables have their keys and rows by now.
     for table in tables {
         for key in &table.notes.foreign_keys {

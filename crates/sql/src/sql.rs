@@ -11,7 +11,7 @@ use osier::ids::TableId;
 use osier::table::Schema;
 use osier::{Database, Error, Table, Transaction, TransactionError, Value};
 
-use crate::bind::Names;
+use crate::bind::{Binder, Names, NoNames};
 use crate::catalog::name::Name;
 use crate::catalog::objects::{self, Objects, ViewEntry};
 use crate::catalog::relation::Relation;
@@ -20,6 +20,7 @@ use crate::catalog::temporary::Schemas;
 use crate::error::Result;
 use crate::run::store::Store;
 use crate::session::Cache;
+use crate::settings::Settings;
 use crate::statistics::{Kept, Known, TableStatistics};
 
 /// The schema of the tables that SQL keeps for itself. No statement sees them.
@@ -178,6 +179,10 @@ impl Sql {
             return Ok(known.clone());
         }
         let relation = Relation::of(table)?;
+        if !relation.computed().is_empty() {
+            let initial = Settings::default();
+            relation.set_meanings(Binder::new(&NoNames, &initial, &[]).meanings(&relation)?);
+        }
         relations.insert(table.id(), relation.clone());
         Ok(relation)
     }

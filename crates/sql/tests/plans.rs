@@ -10,6 +10,16 @@ use support::Client;
 /// Columns of all tables that are numbers, and may be NULL but for the first.
 const NUMBERS: [&str; 4] = ["id", "a", "b", "c"];
 
+/// Indexes on expressions, and partial ones.
+const COMPUTED: [&str; 6] = [
+    "((a + 1))",
+    "(lower(t), a)",
+    "(b) WHERE a > 2",
+    "(id) WHERE c IS NOT NULL",
+    "((a + b), c) WHERE b IN (1, 2, 3)",
+    "(a) WHERE b < 5 AND c > 1",
+];
+
 /// What is forbidden, in turn.
 const SETTINGS: [&[&str]; 7] = [
     &[],
@@ -37,6 +47,14 @@ fn fill(client: &mut Client, random: &mut fastrand::Rng) {
                 client.run(&format!("CREATE INDEX ON t{at} {index}"));
             }
         }
+        // Some are made of the rows that are there.
+        let (early, late): (Vec<&str>, Vec<&str>) = COMPUTED.into_iter().partition(|_| random.bool());
+        let make = |client: &mut Client, random: &mut fastrand::Rng, index: &str| {
+            if random.bool() {
+                client.run(&format!("CREATE INDEX ON t{at} {index}"));
+            }
+        };
+        early.into_iter().for_each(|index| make(client, random, index));
         let spread = [3, 10, 50][random.usize(..3)];
         for id in 0..size {
             let mut number = |is_nullable: bool| match is_nullable && random.u8(..6) == 0 {
@@ -46,6 +64,7 @@ fn fill(client: &mut Client, random: &mut fastrand::Rng) {
             let (a, b, c) = (number(true), number(at % 4 != 2), number(true));
             client.run(&format!("INSERT INTO t{at} VALUES ({id}, {a}, {b}, {c}, 'x{id}')"));
         }
+        late.into_iter().for_each(|index| make(client, random, index));
     }
 }
 
@@ -65,7 +84,12 @@ impl Query<'_> {
     fn condition(&mut self, from: usize, to: usize) -> String {
         let left = self.random.usize(from..to);
         let (a, b) = (self.column(left), self.column(to));
-        match self.random.u8(..12) {
+        match self.random.u8(..17) {
+            12 => format!("lower(q{left}.t) = lower(q{to}.t)"),
+            13 => format!("q{to}.a + 1 = {a}"),
+            14 => format!("q{to}.a > {} AND q{to}.b = {a}", self.random.i32(1..5)),
+            15 => format!("q{to}.b IN (1, 3) AND q{to}.a + q{to}.b = {a}"),
+            16 => format!("q{to}.c > {} AND q{to}.b < 5 AND q{to}.a = {a}", self.random.i32(0..4)),
             0 => format!("{a} < {b}"),
             1 => format!("{a} + 1 = {b}"),
             2 => format!("({a} = {b} OR {b} IS NULL)"),
@@ -82,7 +106,12 @@ impl Query<'_> {
         let (one, other) = (self.random.usize(..count), self.random.usize(..count));
         let (a, b) = (self.column(one), self.column(other));
         let value = self.random.i32(-1..9);
-        match self.random.u8(..10) {
+        match self.random.u8(..15) {
+            10 => format!("q{one}.a + 1 = {value}"),
+            11 => format!("q{one}.a >= {value} AND q{one}.b = {}", self.random.i32(-1..5)),
+            12 => format!("q{one}.c = {value} AND q{one}.id > {}", self.random.i32(-1..9)),
+            13 => format!("q{one}.a + q{one}.b > {value} AND q{one}.b = {}", self.random.i32(1..5)),
+            14 => format!("lower(q{one}.t) < 'x2' AND q{one}.b <= {value} AND q{one}.c > 1 AND q{one}.a > 0"),
             0 => format!("{a} IS NULL"),
             1 => format!("{a} IN (1, 2, {value})"),
             2 => format!("{a} BETWEEN {value} AND {}", value + 3),

@@ -355,6 +355,11 @@ fn what_programs_run_into_is_as_in_postgresql() {
 }
 
 #[test]
+fn indexes_on_expressions_and_conditions_are_as_in_postgresql() {
+    suite("indexes.sql");
+}
+
+#[test]
 fn generated_columns_are_as_in_postgresql() {
     suite("generated.sql");
 }

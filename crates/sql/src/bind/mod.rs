@@ -69,6 +69,27 @@ pub(crate) trait Names {
     }
 }
 
+/// No table: an expression of a row names only the columns of its own.
+pub(crate) struct NoNames;
+
+impl Names for NoNames {
+    fn relation(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
+        Ok(None)
+    }
+
+    fn beside(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
+        Ok(None)
+    }
+
+    fn view(&self, _: &Name) -> Result<Option<Arc<ViewEntry>>> {
+        Ok(None)
+    }
+
+    fn objects(&self) -> Result<Arc<Objects>> {
+        Ok(Arc::default())
+    }
+}
+
 /// A column that a query gives.
 #[derive(Clone, Debug)]
 pub(crate) struct OutColumn {

@@ -13,13 +13,15 @@ use super::scope::{Level, Typed};
 use super::select::{ListItem, Listed};
 use super::view::{Target, Verb};
 use super::{Binder, OutColumn};
-use crate::catalog::notes::{CheckNote, Identity};
-use crate::catalog::relation::{Column, Relation};
+use crate::catalog::notes::{CheckNote, Computed, Identity};
+use crate::catalog::relation::{Column, Index, Meaning, Relation};
 use crate::catalog::rights::Rights;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
-use crate::expr::{Asks, Expr};
+use crate::expr::{Asks, Case, Expr};
 use crate::parse;
+use crate::parse::rewrite::{Inference, inference_of};
+use crate::plan::computed::ComputedColumns;
 use crate::plan::join::Source;
 use crate::plan::{Change, Conflict, Plan, Resolution, RowLock, Rules, Write};
 use crate::types::{Declared, Type};
@@ -102,6 +104,9 @@ impl Binder<'_> {
             && is_list
         {
             let mut rows = Vec::with_capacity(values.rows.len());
+            if values.rows.iter().any(|row| row.content.len() != given) {
+                return Err(SqlError::new(SqlState::SyntaxError, "VALUES lists must all be the same length"));
+            }
             for row in &values.rows {
                 let targets = insert_targets(targets, &all, row.content.len())?;
                 target.marks(Verb::Insert, targets.iter().copied());
@@ -164,7 +169,7 @@ impl Binder<'_> {
         let default = |at: usize| {
             if given.contains(&at) { Ok(Expr::NULL) } else { self.default_of(relation, at) }
         };
-        (0..relation.visible()).map(default).collect()
+        (0..relation.computed().end).map(default).collect()
     }
 
     /// A value for each column, of rows that have those of `targets`.
@@ -214,7 +219,14 @@ impl Binder<'_> {
             let named = idents.iter().filter_map(|ident| relation.position(&parse::name(ident)));
             named.for_each(|at| target.columns[at].is_read());
         }
-        let key = conflict.conflict_target.as_ref().map(|target| conflict_key(relation, target)).transpose()?;
+        let inference = match &conflict.conflict_target {
+            Some(ConflictTarget::Columns(idents)) => idents.first().and_then(inference_of),
+            _ => None,
+        };
+        let key = match (&conflict.conflict_target, inference) {
+            (_, Some(inference)) => Some(self.inferred_key(target, &inference)?),
+            (wanted, None) => wanted.as_ref().map(|wanted| conflict_key(relation, wanted)).transpose()?,
+        };
         let OnConflictAction::DoUpdate(update) = &conflict.action else {
             return Ok(Conflict { key, update: None });
         };
@@ -238,6 +250,33 @@ impl Binder<'_> {
         target.also(Rights::UPDATE);
         let condition = update.selection.as_ref().map(|expr| self.condition(expr, "WHERE", &level)).transpose()?;
         Ok(Conflict { key, update: Some(Resolution { assignments, condition }) })
+    }
+
+    /// The key that `ON CONFLICT` means by expressions, or by a condition.
+    fn inferred_key(&self, target: &Target, inference: &Inference) -> Result<Option<usize>> {
+        let relation = &target.relation;
+        let mut level = Level::new(None, &self.registers);
+        level.columns = relation_columns(relation, &relation.name.name);
+        level.refuse_aggregates("ON CONFLICT");
+        let computed = ComputedColumns::of(relation, &(0..relation.columns.len()));
+        let is_read = |expr: &Expr| expr.for_each_column(&mut |at| target.columns[at].is_read());
+        let mut wanted = Vec::with_capacity(inference.keys.len());
+        for text in &inference.keys {
+            let expr = self.expr(&parse::expression(text)?, &level)?.expr;
+            is_read(&expr);
+            wanted.push(match expr {
+                Expr::Column(at) => at,
+                // A column that no index has.
+                expr => computed.column_of(&expr).unwrap_or(relation.columns.len()),
+            });
+        }
+        let mut held = Vec::new();
+        if let Some(text) = &inference.predicate {
+            let condition = self.condition(&parse::expression(text)?, "WHERE", &level)?;
+            is_read(&condition);
+            held = computed.held(&[&condition], false);
+        }
+        inferred(relation, wanted, &|first| held.iter().any(|(column, _)| *column == first))
     }
 
     fn assignments(
@@ -459,10 +498,36 @@ impl Binder<'_> {
         for (at, column) in relation.columns.iter().enumerate().filter(|(_, column)| column.is_generated) {
             let text = column.default.as_deref().unwrap_or("NULL");
             let expr = parse::expression(text)?;
-            let value = self.keeping(|| self.assign(self.expr(&expr, &level)?, &column.name, column.declared));
+            let value = self.keeping(|| match column.computed {
+                Some(Computed::Predicate) => {
+                    let is_so = (self.condition(&expr, "WHERE", &level)?, Expr::Constant(Datum::Bool(true)));
+                    let case = Case { operand: None, branches: vec![is_so], otherwise: Expr::NULL };
+                    Ok(Expr::Case(Box::new(case)))
+                }
+                _ => self.assign(self.expr(&expr, &level)?, &column.name, column.declared),
+            });
             bound.push((at, value?));
         }
         Ok(bound)
+    }
+
+    /// What the columns of a table mean that are computed for indexes.
+    pub(crate) fn meanings(&self, relation: &Relation) -> Result<Vec<Meaning>> {
+        let mut level = Level::new(None, &self.registers);
+        level.columns = relation_columns(relation, &relation.name.name);
+        let mut meanings = Vec::new();
+        for column in relation.computed() {
+            let (Some(computed), Some(text)) = (relation.columns[column].computed, relation.expression(column)) else {
+                continue;
+            };
+            let expr = parse::expression(text)?;
+            let expr = self.keeping(|| match computed {
+                Computed::Predicate => self.condition(&expr, "WHERE", &level),
+                Computed::Expression => Ok(self.expr(&expr, &level)?.expr),
+            });
+            meanings.push(Meaning { column, computed, expr: expr? });
+        }
+        Ok(meanings)
     }
 
     /// The check constraints of a table.
@@ -616,22 +681,8 @@ fn generated_always(column: &Column, message: String) -> SqlError {
 fn conflict_key(relation: &Relation, target: &ConflictTarget) -> Result<Option<usize>> {
     match target {
         ConflictTarget::Columns(idents) => {
-            let mut wanted =
-                idents.iter().map(|ident| relation.need(&parse::name(ident))).collect::<Result<Vec<_>>>()?;
-            wanted.sort_unstable();
-            let is_wanted = |columns: &[usize]| {
-                let mut columns = columns.to_vec();
-                columns.sort_unstable();
-                columns == wanted
-            };
-            if is_wanted(&relation.key) {
-                return Ok(None);
-            }
-            let found = relation.indexes.iter().position(|index| index.is_unique && is_wanted(&index.columns));
-            found.map(Some).ok_or_else(|| {
-                let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-                SqlError::new(SqlState::InvalidColumnReference, message)
-            })
+            let wanted = idents.iter().map(|ident| relation.need(&parse::name(ident))).collect::<Result<Vec<_>>>()?;
+            inferred(relation, wanted, &|_| false)
         }
         ConflictTarget::OnConstraint(name) => {
             let name = parse::parts(name)?.pop().unwrap_or_default();
@@ -646,4 +697,29 @@ fn conflict_key(relation: &Relation, target: &ConflictTarget) -> Result<Option<u
             })
         }
     }
+}
+
+/// The key that has some columns, in any order; `holds` says which first columns of partial indexes are true in the rows that are
+/// meant.
+fn inferred(relation: &Relation, mut wanted: Vec<usize>, holds: &dyn Fn(usize) -> bool) -> Result<Option<usize>> {
+    wanted.sort_unstable();
+    wanted.dedup();
+    let is_wanted = |columns: &[usize]| {
+        let mut columns = columns.to_vec();
+        columns.sort_unstable();
+        columns == wanted
+    };
+    if is_wanted(&relation.key) {
+        return Ok(None);
+    }
+    let is_partial = |index: &Index| relation.predicate(&index.columns).is_some();
+    let is_it = |index: &Index| {
+        let is_meant = !is_partial(index) || holds(index.columns[0]);
+        index.is_unique && is_meant && is_wanted(relation.keys(&index.columns))
+    };
+    let found = |partial: bool| relation.indexes.iter().position(|index| is_partial(index) == partial && is_it(index));
+    found(false).or_else(|| found(true)).map(Some).ok_or_else(|| {
+        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+        SqlError::new(SqlState::InvalidColumnReference, message)
+    })
 }

@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, SqlError, SqlState};
 
-/// The version that knows all members, and those without collations, temporary tables, generated columns, and foreign keys.
-const VERSION: u32 = 5;
+/// The version that knows all members, and those without columns that are computed for indexes, collations, temporary tables, generated columns, and foreign keys.
+const VERSION: u32 = 6;
+const VERSION_WITHOUT_COMPUTED: u32 = 5;
 const VERSION_WITHOUT_COLLATIONS: u32 = 4;
 const VERSION_WITHOUT_TEMPORARY: u32 = 3;
 const VERSION_WITHOUT_GENERATED: u32 = 2;
@@ -68,6 +69,9 @@ pub(crate) struct ColumnNote {
     /// Whether the default is what each row has, computed of its other columns.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) is_generated: bool,
+    /// Of a generated column that statements do not see: what it is to the indexes that have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) computed: Option<Computed>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) identity: Option<Identity>,
     /// The sequence that belongs to the column, as the engine names it.
@@ -78,6 +82,16 @@ pub(crate) struct ColumnNote {
     pub(crate) collation: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) comment: Option<String>,
+}
+
+/// What a column that statements do not see is to indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Computed {
+    /// It has the value of an expression.
+    Expression,
+    /// It is true where a condition is, and NULL elsewhere. It is the first column of a partial index.
+    Predicate,
 }
 
 /// How an identity column takes values.
@@ -204,7 +218,8 @@ impl Notes {
     /// The text that the schema keeps.
     pub(crate) fn text(&self) -> String {
         let version = match () {
-            () if self.columns.iter().any(|column| column.collation.is_some()) => VERSION,
+            () if self.columns.iter().any(|column| column.computed.is_some()) => VERSION,
+            () if self.columns.iter().any(|column| column.collation.is_some()) => VERSION_WITHOUT_COMPUTED,
             () if self.on_commit.is_some() => VERSION_WITHOUT_COLLATIONS,
             () if self.columns.iter().any(|column| column.is_generated) => VERSION_WITHOUT_TEMPORARY,
             () if self.foreign_keys.is_empty() && self.referenced_by.is_empty() => VERSION_WITHOUT_KEYS,
@@ -245,6 +260,10 @@ mod tests {
         let collated = old.replace(r#""bigint"}"#, r#""text","collation":"C"}"#);
         let text = read(&collated).expect("readable").expect("notes").text();
         assert!(text.starts_with(r#"{"version":5,"#), "an earlier program must refuse {text}");
-        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":6"#)).unwrap_err().code(), "XX001");
+        let computed =
+            old.replace(r#""bigint"}"#, r#""bigint","default":"1","is_generated":true,"computed":"expression"}"#);
+        let text = read(&computed).expect("readable").expect("notes").text();
+        assert!(text.starts_with(r#"{"version":6,"#), "an earlier program must refuse {text}");
+        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":7"#)).unwrap_err().code(), "XX001");
     }
 }

@@ -1,17 +1,22 @@
 //! A table as statements see it: its columns with their SQL types, its keys, and what its rows must keep.
 //!
 //! Invariants:
-//! - Columns have the positions of the engine's schema. A hidden key is the last one, and is left out of [`Relation::visible`].
+//! - Columns have the positions of the engine's schema. Those that statements see are the first ones ([`Relation::visible`]);
+//!   behind them are those that are computed for indexes, and then a hidden key.
 //! - A relation is made from one handle of the table. Where the table has changed since, the engine refuses the handle.
 
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use osier::Table;
 use osier::table::ColumnId;
+use sqlparser::ast;
 
 use super::name::{Name, made_name};
-use super::notes::{HIDDEN_KEY, Identity, Notes};
+use super::notes::{Computed, HIDDEN_KEY, Identity, Notes};
 use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
+use crate::parse::quote::quoted;
 use crate::types::{Declared, Type};
 use crate::value::storage;
 
@@ -28,6 +33,17 @@ pub(crate) struct Relation {
     pub(crate) has_hidden_key: bool,
     pub(crate) indexes: Vec<Index>,
     pub(crate) notes: Notes,
+    /// What the columns mean that are computed for indexes, once that was asked for.
+    meanings: OnceLock<Vec<Meaning>>,
+}
+
+/// What a column means that is computed for indexes.
+#[derive(Debug)]
+pub(crate) struct Meaning {
+    pub(crate) column: usize,
+    pub(crate) computed: Computed,
+    /// Over the rows of the table.
+    pub(crate) expr: Expr,
 }
 
 /// A column.
@@ -40,6 +56,8 @@ pub(crate) struct Column {
     pub(crate) default: Option<String>,
     /// Whether the default is what each row has, computed of its other columns.
     pub(crate) is_generated: bool,
+    /// What it is to indexes, where statements do not see it.
+    pub(crate) computed: Option<Computed>,
     pub(crate) identity: Option<Identity>,
     /// The collation that it was declared with.
     pub(crate) collation: Option<String>,
@@ -72,6 +90,7 @@ impl Relation {
                 is_nullable: column.is_nullable(),
                 default: note.and_then(|note| note.default.clone()),
                 is_generated: note.is_some_and(|note| note.is_generated),
+                computed: note.and_then(|note| note.computed),
                 identity: note.and_then(|note| note.identity),
                 collation: note.and_then(|note| note.collation.clone()),
             });
@@ -92,12 +111,59 @@ impl Relation {
             name,
             columns,
             has_hidden_key,
+            meanings: OnceLock::new(),
         }))
     }
 
     /// How many columns statements see: the first ones.
     pub(crate) fn visible(&self) -> usize {
-        self.columns.len() - usize::from(self.has_hidden_key)
+        self.computed().start
+    }
+
+    /// The positions of the columns that are computed for indexes.
+    pub(crate) fn computed(&self) -> Range<usize> {
+        let end = self.columns.len() - usize::from(self.has_hidden_key);
+        let count = self.columns[..end].iter().rev().take_while(|column| column.computed.is_some()).count();
+        end - count..end
+    }
+
+    /// Says what the columns mean that are computed for indexes.
+    pub(crate) fn set_meanings(&self, meanings: Vec<Meaning>) {
+        // Whoever was faster said the same.
+        drop(self.meanings.set(meanings));
+    }
+
+    /// What the columns mean that are computed for indexes.
+    pub(crate) fn meanings(&self) -> &[Meaning] {
+        self.meanings.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The text of the condition of a partial index with these columns.
+    pub(crate) fn predicate(&self, columns: &[usize]) -> Option<&str> {
+        let first = &self.columns[*columns.first()?];
+        first.default.as_deref().filter(|_| first.computed == Some(Computed::Predicate))
+    }
+
+    /// The columns of an index without its condition.
+    pub(crate) fn keys<'c>(&self, columns: &'c [usize]) -> &'c [usize] {
+        &columns[usize::from(self.predicate(columns).is_some())..]
+    }
+
+    /// The text of the expression of a computed column.
+    pub(crate) fn expression(&self, at: usize) -> Option<&str> {
+        let column = &self.columns[at];
+        column.computed.and(column.default.as_deref())
+    }
+
+    /// What an index calls a column of its key.
+    pub(crate) fn key_label(&self, at: usize) -> String {
+        let expr = self.expression(at).and_then(|text| crate::parse::expression(text).ok());
+        expr.map_or_else(|| self.columns[at].name.clone(), |expr| expression_label(&expr))
+    }
+
+    /// A column of a key as an index declares it: its name, or an expression.
+    pub(crate) fn key_text(&self, at: usize) -> String {
+        self.expression(at).map_or_else(|| quoted(&self.columns[at].name), shown_expression)
     }
 
     /// The position of a column that statements see.
@@ -125,4 +191,21 @@ pub(crate) fn declared_named(text: &str) -> Result<Declared> {
         return Ok(ty.into());
     }
     crate::parse::declared(text)
+}
+
+/// An expression as an index declares it: a call of a function stands by itself.
+pub(crate) fn shown_expression(text: &str) -> String {
+    match crate::parse::expression(text) {
+        Ok(ast::Expr::Function(_)) => text.to_owned(),
+        _ => format!("({text})"),
+    }
+}
+
+/// What an index calls a column that is an expression.
+pub(crate) fn expression_label(expr: &ast::Expr) -> String {
+    let called = match expr {
+        ast::Expr::Function(call) => crate::parse::parts(&call.name).ok().and_then(|mut parts| parts.pop()),
+        _ => None,
+    };
+    called.unwrap_or_else(|| "expr".to_owned())
 }

@@ -235,6 +235,11 @@ impl Definer<'_, '_> {
         let lines: Vec<String> = going[1..].iter().map(|other| format!("column {other} of {what}")).collect();
         self.say_gone(&lines, defined);
         for name in &going {
+            if relation.position(name).is_some() {
+                // Indexes that read the column go with it.
+                let computed = self.computed_of(relation, name)?;
+                blueprint.indexes.retain(|index| !index.columns.iter().any(|column| computed.contains(column)));
+            }
             self.release(&what, &relation.name, Some(name), cascades, &[], defined)?;
             self.drop_checks(relation, blueprint, name)?;
             rewrite.notices.extend(self.drop_column(blueprint, name, cascades)?);
@@ -376,6 +381,7 @@ impl Definer<'_, '_> {
             blueprint.key = None;
         }
         blueprint.indexes.retain(|index| !has(&index.columns));
+        blueprint.forget_unused();
         let at = blueprint.columns.iter().position(|column| column.name == name);
         if let Some(ColumnPlan { sequence: Some(sequence), .. }) = at.map(|at| blueprint.columns.remove(at)) {
             let mut defined = Defined::tagged("ALTER TABLE");

@@ -7,7 +7,7 @@ use sqlparser::ast::ForeignKeyConstraint;
 
 use crate::catalog::name::{Name, made_name};
 use crate::catalog::notes::{
-    CheckNote, ColumnNote, ForeignKeyNote, HIDDEN_KEY, Identity, Notes, OnCommit, ReferenceNote,
+    CheckNote, ColumnNote, Computed, ForeignKeyNote, HIDDEN_KEY, Identity, Notes, OnCommit, ReferenceNote,
 };
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
@@ -19,6 +19,7 @@ use crate::value::storage;
 #[derive(Clone, Debug)]
 pub(super) struct Blueprint {
     pub(super) name: Name,
+    /// Those that are computed for indexes come last.
     pub(super) columns: Vec<ColumnPlan>,
     /// The name of the primary key's constraint, and its columns; `None`: rows get a hidden key.
     pub(super) key: Option<(String, Vec<String>)>,
@@ -51,6 +52,8 @@ pub(super) struct ColumnPlan {
     pub(super) default: Option<String>,
     /// Whether the default is what each row has, computed of its other columns.
     pub(super) is_generated: bool,
+    /// What it is to indexes, where statements do not see it.
+    pub(super) computed: Option<Computed>,
     pub(super) identity: Option<Identity>,
     pub(super) sequence: Option<String>,
     pub(super) collation: Option<String>,
@@ -92,13 +95,14 @@ impl Blueprint {
     pub(super) fn of(relation: &Relation) -> Blueprint {
         let notes = &relation.notes;
         let note = |at: usize| notes.columns.get(at);
-        let visible = relation.columns[..relation.visible()].iter().enumerate();
-        let columns = visible.map(|(at, column)| ColumnPlan {
+        let all = relation.columns[..relation.computed().end].iter().enumerate();
+        let columns = all.map(|(at, column)| ColumnPlan {
             name: column.name.clone(),
             declared: column.declared,
             is_nullable: column.is_nullable,
             default: column.default.clone(),
             is_generated: column.is_generated,
+            computed: column.computed,
             identity: column.identity,
             sequence: note(at).and_then(|note| note.sequence.clone()),
             collation: column.collation.clone(),
@@ -134,13 +138,20 @@ impl Blueprint {
         }
     }
 
+    /// The column of that name that statements see.
     pub(super) fn column(&self, name: &str) -> Option<&ColumnPlan> {
-        self.columns.iter().find(|column| column.name == name)
+        self.visible().find(|column| column.name == name)
+    }
+
+    /// The columns that statements see.
+    pub(super) fn visible(&self) -> impl Iterator<Item = &ColumnPlan> {
+        self.columns.iter().filter(|column| column.computed.is_none())
     }
 
     pub(super) fn column_mut(&mut self, name: &str) -> Result<&mut ColumnPlan> {
         let table = self.name.name.clone();
-        self.columns.iter_mut().find(|column| column.name == name).ok_or_else(|| {
+        let is_it = |column: &&mut ColumnPlan| column.computed.is_none() && column.name == name;
+        self.columns.iter_mut().find(is_it).ok_or_else(|| {
             let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
             SqlError::new(SqlState::UndefinedColumn, message)
         })
@@ -151,13 +162,49 @@ impl Blueprint {
         if self.column(&column.name).is_some() {
             return Err(SqlError::named_twice(&column.name));
         }
-        if column.name == HIDDEN_KEY {
-            let message = format!("the column name \"{HIDDEN_KEY}\" is reserved");
+        if column.name == HIDDEN_KEY || column.name.starts_with(osier::table::Column::COMPUTED_PREFIX) {
+            let message = format!("the column name \"{}\" is reserved", column.name);
             return Err(SqlError::new(SqlState::ReservedName, message));
         }
         storage::stored_type(column.declared)?;
-        self.columns.push(column);
+        self.columns.insert(self.visible().count(), column);
         Ok(())
+    }
+
+    /// The name of the column that has the value of an expression in each row, which is added where there is none.
+    ///
+    /// # Errors
+    /// A type that no key has.
+    pub(super) fn compute(&mut self, computed: Computed, text: &str, declared: Declared) -> Result<String> {
+        let is_it = |column: &&ColumnPlan| column.computed == Some(computed) && column.default.as_deref() == Some(text);
+        if let Some(known) = self.columns.iter().find(is_it) {
+            return Ok(known.name.clone());
+        }
+        let names = (1..).map(|number| format!("{}{number}", osier::table::Column::COMPUTED_PREFIX));
+        let is_free = |name: &String| self.columns.iter().all(|column| column.name != *name);
+        let name = names.into_iter().find(is_free).unwrap_or_default();
+        let column = ColumnPlan {
+            name: name.clone(),
+            declared,
+            is_nullable: true,
+            default: Some(text.to_owned()),
+            is_generated: true,
+            computed: Some(computed),
+            identity: None,
+            sequence: None,
+            collation: None,
+            comment: None,
+        };
+        refuse_as_key(&column)?;
+        self.columns.push(column);
+        Ok(name)
+    }
+
+    /// Leaves out the computed columns that no index has.
+    pub(super) fn forget_unused(&mut self) {
+        let indexes = &self.indexes;
+        let is_used = |name: &String| indexes.iter().any(|index| index.columns.contains(name));
+        self.columns.retain(|column| column.computed.is_none() || is_used(&column.name));
     }
 
     /// Makes columns the primary key.
@@ -181,19 +228,7 @@ impl Blueprint {
                 let message = format!("column \"{name}\" named in key does not exist");
                 return Err(SqlError::new(SqlState::UndefinedColumn, message));
             };
-            if matches!(column.declared.ty, Type::Json | Type::Jsonb | Type::Array(_)) {
-                return Err(SqlError::unsupported(format!("a key with a column of type {}", column.declared)));
-            }
-            let is_inexact = match column.declared.ty {
-                Type::Numeric => !matches!(storage::stored_type(column.declared)?, osier::table::Type::Numeric { .. }),
-                ty => ty == Type::Interval,
-            };
-            if is_inexact {
-                let message = format!("a key with a column of type {}", column.declared);
-                return Err(
-                    SqlError::unsupported(message).with_hint("Declare numeric with up to 18 digits, as numeric(18,2).")
-                );
-            }
+            refuse_as_key(column)?;
         }
         Ok(())
     }
@@ -264,6 +299,7 @@ impl Blueprint {
                 ty: column.declared.to_string(),
                 default: column.default.clone(),
                 is_generated: column.is_generated,
+                computed: column.computed,
                 identity: column.identity,
                 sequence: column.sequence.clone(),
                 collation: column.collation.clone(),
@@ -280,6 +316,7 @@ impl Blueprint {
                     ty: Type::Int8.to_string(),
                     default: None,
                     is_generated: false,
+                    computed: None,
                     identity: None,
                     sequence: self.hidden_sequence.clone(),
                     collation: None,
@@ -306,5 +343,22 @@ impl Blueprint {
         notes.comments.clone_from(&self.comments);
         notes.comments.retain(|of, _| self.has_part(of));
         Ok(builder.build()?.with_notes(notes.text())?)
+    }
+}
+
+/// Refuses a column of a type that no key has.
+pub(super) fn refuse_as_key(column: &ColumnPlan) -> Result<()> {
+    let declared = column.declared;
+    let what = if column.computed.is_some() { "an expression" } else { "a column" };
+    let unsupported = || SqlError::unsupported(format!("a key with {what} of type {declared}"));
+    let is_inexact = match declared.ty {
+        Type::Json | Type::Jsonb | Type::Array(_) => return Err(unsupported()),
+        Type::Numeric => !matches!(storage::stored_type(declared)?, osier::table::Type::Numeric { .. }),
+        ty => ty == Type::Interval,
+    };
+    match (is_inexact, column.computed.is_some()) {
+        (false, _) => Ok(()),
+        (true, false) => Err(unsupported().with_hint("Declare numeric with up to 18 digits, as numeric(18,2).")),
+        (true, true) => Err(unsupported().with_hint("Cast it to numeric with up to 18 digits, as numeric(18,2).")),
     }
 }

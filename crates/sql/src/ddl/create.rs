@@ -1,9 +1,10 @@
-//! `CREATE TABLE`, `CREATE TABLE AS` and `CREATE INDEX`.
+//! `CREATE TABLE` and `CREATE TABLE AS`.
 
 use osier::{SequenceOptions, Table};
-use sqlparser::ast::{self, ColumnOption, CreateIndex, CreateTable, GeneratedAs, TableConstraint};
+use sqlparser::ast::{self, ColumnOption, CreateTable, GeneratedAs, TableConstraint};
 
 use super::blueprint::{Blueprint, ColumnPlan, IndexPlan};
+use super::index::key_columns;
 use super::{Defined, Definer};
 use crate::bind::Binder;
 use crate::bind::forms::collated;
@@ -120,6 +121,7 @@ impl Definer<'_, '_> {
             is_nullable: true,
             default: None,
             is_generated: false,
+            computed: None,
             identity: None,
             sequence: None,
             collation: None,
@@ -284,6 +286,7 @@ impl Definer<'_, '_> {
                 is_nullable,
                 default,
                 is_generated: false,
+                computed: None,
                 identity,
                 sequence,
                 collation: None,
@@ -296,46 +299,6 @@ impl Definer<'_, '_> {
             parse::statements(&format!("INSERT INTO {}.{} {query}", quoted(&name.schema), quoted(&name.name)))?;
         Ok(Defined { then: insert.into_iter().next(), ..Defined::tagged("CREATE TABLE AS") })
     }
-
-    pub(super) fn create_index(&self, create: &CreateIndex) -> Result<Defined> {
-        if create.predicate.is_some() {
-            return Err(
-                SqlError::unsupported("a partial index").with_hint("Leave WHERE out, if the index is not UNIQUE.")
-            );
-        }
-        if !create.include.is_empty() {
-            return Err(
-                SqlError::unsupported("INCLUDE in an index").with_hint("Leave it out: rows are read by their keys.")
-            );
-        }
-        if create.nulls_distinct == Some(false) {
-            return Err(SqlError::unsupported("NULLS NOT DISTINCT").with_hint("Declare the columns NOT NULL."));
-        }
-        let relation = self.relation(&create.table_name)?;
-        self.need_table(&relation)?;
-        let columns = key_columns(&create.columns)?;
-        let blueprint = Blueprint::of(&relation);
-        blueprint.need_columns(&columns)?;
-        let name = match &create.name {
-            Some(name) => {
-                let name = parse::parts(name)?.pop().unwrap_or_default();
-                Name::new(&relation.name.schema, &name).check()?;
-                name
-            }
-            None => self.index_name(&blueprint, None, Some(&columns), "idx")?,
-        };
-        if self.claim(&Name::new(&relation.name.schema, &name))?.is_some() {
-            let message = format!("relation \"{name}\" already exists");
-            if create.if_not_exists {
-                let message = format!("{message}, skipping");
-                return Ok(Defined::noticed("CREATE INDEX", SqlState::DuplicateTable, message));
-            }
-            return Err(SqlError::new(SqlState::DuplicateTable, message));
-        }
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        self.add_index(&relation.table, &name, &columns, create.unique)?;
-        Ok(Defined { is_private: relation.is_temporary(), ..Defined::tagged("CREATE INDEX") })
-    }
 }
 
 /// The column that an expression names, if it is only one: the constraint is called after it.
@@ -346,32 +309,6 @@ fn only_column<'b>(blueprint: &'b Blueprint, expr: &ast::Expr) -> Option<&'b str
         (Some(column), None) => Some(&column.name),
         _ => None,
     }
-}
-
-/// The columns of a key or an index, which must be named.
-pub(super) fn key_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>> {
-    // An index is read in both directions, and so has one.
-    let is_descending = |column: &ast::IndexColumn| column.column.options.asc == Some(false);
-    if let [first, others @ ..] = columns
-        && others.iter().any(|other| is_descending(other) != is_descending(first))
-    {
-        return Err(SqlError::unsupported("an index with columns in ascending and in descending order")
-            .with_hint("Leave the directions out: conditions use the index in any case."));
-    }
-    let name = |column: &ast::IndexColumn| {
-        let is_default = |nulls_first: bool| nulls_first == is_descending(column);
-        match &column.column.expr {
-            ast::Expr::Identifier(_) if !column.column.options.nulls_first.is_none_or(is_default) => {
-                let what =
-                    if is_descending(column) { "NULLS LAST in a descending" } else { "NULLS FIRST in an ascending" };
-                Err(SqlError::unsupported(format!("{what} index")).with_hint("Leave it out: conditions use the index."))
-            }
-            ast::Expr::Identifier(ident) => Ok(parse::name(ident)),
-            other => Err(SqlError::unsupported(format!("an index on the expression {other}"))
-                .with_hint("Index a column that holds its value.")),
-        }
-    };
-    columns.iter().map(name).collect()
 }
 
 /// Refuses a key whose duplicates are to be looked for at the end of the transaction.

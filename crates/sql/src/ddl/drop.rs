@@ -224,6 +224,9 @@ impl Definer<'_, '_> {
         blueprint.indexes.retain(|index| index.name != name);
         let what = format!("index {name}");
         notices.extend(self.drop_keyless_references(&mut blueprint, (&what, name), cascades)?);
+        if !relation.computed().is_empty() {
+            return self.reach(relation, &mut blueprint, &[]).map(|_| ());
+        }
         let table = match blueprint.referenced_by.len() == relation.notes.referenced_by.len() {
             true => table,
             false => self.transaction.annotate_table(&table, blueprint.schema()?.notes().to_owned())?,

@@ -17,7 +17,9 @@ use crate::parse::rewrite::{self, IdentityChange};
 
 /// Binds the expressions once, so that one that makes no sense is refused.
 pub(super) fn check(binder: &Binder<'_>, relation: &Relation) -> Result<()> {
-    for (_, expr) in binder.generated(relation)? {
+    // Those of indexes were looked at when these were made.
+    let columns = binder.generated(relation)?.into_iter().filter(|(at, _)| *at < relation.visible());
+    for (_, expr) in columns {
         let mut named = Vec::new();
         expr.for_each_column(&mut |at| named.push(at));
         if let Some(at) = named.into_iter().find(|at| relation.columns[*at].is_generated) {
@@ -129,8 +131,14 @@ impl Definer<'_, '_> {
         }
     }
 
-    /// The generated columns that are computed of a column.
+    /// The generated columns that statements see and that are computed of a column.
     pub(super) fn generated_of(&self, relation: &Relation, name: &str) -> Result<Vec<String>> {
+        let generated = self.generated_columns_of(relation, name)?.into_iter();
+        Ok(generated.filter(|at| *at < relation.visible()).map(|at| relation.columns[at].name.clone()).collect())
+    }
+
+    /// The positions of all generated columns that are computed of a column.
+    pub(super) fn generated_columns_of(&self, relation: &Relation, name: &str) -> Result<Vec<usize>> {
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
         let wanted = relation.need(name)?;
@@ -139,7 +147,7 @@ impl Definer<'_, '_> {
             let mut uses = false;
             expr.for_each_column(&mut |column| uses |= column == wanted);
             if uses {
-                found.push(relation.columns[at].name.clone());
+                found.push(at);
             }
         }
         Ok(found)

@@ -2,8 +2,11 @@
 
 use super::Definer;
 use super::blueprint::{Blueprint, ColumnPlan, IndexPlan};
+use crate::catalog::notes::Computed;
+use crate::catalog::relation::expression_label;
 use crate::catalog::rights::Rights;
 use crate::error::Result;
+use crate::parse;
 use crate::parse::rewrite::Like;
 
 impl Definer<'_, '_> {
@@ -14,7 +17,7 @@ impl Definer<'_, '_> {
         self.need_right(&relation, Rights::SELECT)?;
         let mut source = Blueprint::of(&relation);
         source.unqualify_checks();
-        for column in &source.columns {
+        for column in source.visible() {
             let comment = column.comment.clone().filter(|_| like.comments);
             let is_kept = if column.is_generated { like.generated } else { like.defaults };
             blueprint.add(ColumnPlan {
@@ -55,11 +58,24 @@ impl Definer<'_, '_> {
             blueprint.set_key(name, columns.clone())?;
         }
         for index in &source.indexes {
-            blueprint.need_columns(&index.columns)?;
+            let mut columns = Vec::with_capacity(index.columns.len());
+            let mut labels = Vec::with_capacity(index.columns.len());
+            for name in &index.columns {
+                let computed = source.columns.iter().find(|column| column.computed.is_some() && column.name == *name);
+                let Some(ColumnPlan { computed: Some(computed), default: Some(text), declared, .. }) = computed else {
+                    labels.push(name.clone());
+                    columns.push(name.clone());
+                    continue;
+                };
+                if *computed == Computed::Expression {
+                    labels.push(expression_label(&parse::expression(text)?));
+                }
+                columns.push(blueprint.compute(*computed, text, *declared)?);
+            }
             let label = if index.is_constraint { "key" } else { "idx" };
-            let name = self.index_name(blueprint, None, Some(&index.columns), label)?;
+            let name = self.index_name(blueprint, None, Some(&labels), label)?;
             names.push((index.name.clone(), name.clone()));
-            blueprint.indexes.push(IndexPlan { name, ..index.clone() });
+            blueprint.indexes.push(IndexPlan { name, columns, ..index.clone() });
         }
         for (old, new) in names.into_iter().filter(|_| with_comments) {
             for kind in ["index", "constraint"] {

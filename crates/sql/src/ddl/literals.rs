@@ -6,10 +6,12 @@ use sqlparser::ast;
 use super::Definer;
 use super::alter::mentions;
 use super::blueprint::{Blueprint, ColumnPlan};
+use super::index::bind_computed;
 use crate::bind::Binder;
 use crate::bind::from::columns_of;
 use crate::bind::places::edited;
 use crate::bind::scope::Level;
+use crate::catalog::notes::Computed;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 use crate::types::Declared;
@@ -19,6 +21,7 @@ enum Place<'p> {
     Default(&'p str, Declared),
     Generated(&'p str, Declared),
     Check,
+    Index(Computed),
 }
 
 impl Definer<'_, '_> {
@@ -72,7 +75,25 @@ impl Definer<'_, '_> {
                 blueprint.checks[at].expression = self.with_types(blueprint, expression, &Place::Check)?;
             }
         }
+        for at in 0..blueprint.columns.len() {
+            let ColumnPlan { computed, default, .. } = &blueprint.columns[at];
+            if let (Some(computed), Some(text)) = (computed, default)
+                && mentions(text, name)
+            {
+                let text = self.with_types(blueprint, text, &Place::Index(*computed))?;
+                blueprint.columns[at].default = Some(text);
+            }
+        }
         Ok(())
+    }
+
+    /// The text of what an index computes, whose literals say by themselves what they mean now.
+    pub(super) fn with_index_literals(&self, blueprint: &Blueprint, text: &str, computed: Computed) -> Result<String> {
+        let what = match computed {
+            Computed::Expression => "the expression of an index",
+            Computed::Predicate => "the condition of an index",
+        };
+        self.with_literals(blueprint, text, &Place::Index(computed), what)
     }
 
     /// The text of an expression whose literals have their types beside them.
@@ -90,7 +111,7 @@ impl Definer<'_, '_> {
         let (name, what) = match place {
             Place::Default(name, _) => (name, "default for column"),
             Place::Generated(name, _) => (name, "generation expression for column"),
-            Place::Check => return Ok(()),
+            Place::Check | Place::Index(_) => return Ok(()),
         };
         let is_refused = |error: &SqlError| error.state == SqlState::DatatypeMismatch;
         let names = self.names();
@@ -121,20 +142,23 @@ impl Definer<'_, '_> {
 }
 
 fn bind(binder: &Binder<'_>, blueprint: &Blueprint, expr: &ast::Expr, place: &Place<'_>) -> Result<()> {
+    if let Place::Index(computed) = place {
+        return bind_computed(binder, blueprint, expr, *computed).map(drop);
+    }
     let mut level = Level::new(None, binder.registers());
     if !matches!(place, Place::Default(..)) {
-        let columns = blueprint.columns.iter().map(|column| (column.name.as_str(), column.declared));
+        let columns = blueprint.visible().map(|column| (column.name.as_str(), column.declared));
         level.columns = columns_of(&blueprint.name.name, columns);
     }
     level.refuse_aggregates(match place {
         Place::Default(..) => "DEFAULT expressions",
         Place::Generated(..) => "column generation expressions",
-        Place::Check => "check constraints",
+        Place::Check | Place::Index(_) => "check constraints",
     });
     match place {
         Place::Default(name, declared) | Place::Generated(name, declared) => {
             binder.assign(binder.expr(expr, &level)?, name, *declared).map(drop)
         }
-        Place::Check => binder.condition(expr, "CHECK", &level).map(drop),
+        Place::Check | Place::Index(_) => binder.condition(expr, "CHECK", &level).map(drop),
     }
 }

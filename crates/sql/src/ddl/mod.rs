@@ -13,6 +13,7 @@ mod foreign;
 mod generated;
 mod grant;
 mod identity;
+mod index;
 mod like;
 mod literals;
 pub(crate) mod numbers;

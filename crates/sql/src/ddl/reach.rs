@@ -29,6 +29,8 @@ impl Definer<'_, '_> {
         values: &[(String, Expr)],
     ) -> Result<Table> {
         self.read_literals(blueprint)?;
+        blueprint.forget_unused();
+        self.retype_computed(blueprint)?;
         let (old, new) = (relation.table.schema(), blueprint.schema()?);
         // Hidden keys may have the place and the type of a column that was the key.
         let keeps_key = relation.has_hidden_key == blueprint.key.is_none();
@@ -94,8 +96,10 @@ impl Definer<'_, '_> {
         let load = |(at, value): (&usize, &osier::table::Datum)| {
             storage::load(value.value()?, relation.columns[*at].declared).ok()
         };
-        let values: Vec<Datum> = columns.iter().zip(values).filter_map(load).collect();
-        let key = shown_key(relation, columns, values.iter(), self.settings);
+        let keys = relation.keys(columns);
+        let values = &values[values.len().saturating_sub(keys.len())..];
+        let values: Vec<Datum> = keys.iter().zip(values).filter_map(load).collect();
+        let key = shown_key(relation, keys, values.iter(), self.settings);
         SqlError::new(SqlState::UniqueViolation, format!("could not create unique index \"{name}\""))
             .with_detail(format!("Key {key} is duplicated."))
             .with_schema(&relation.name.schema)
@@ -117,10 +121,11 @@ impl Definer<'_, '_> {
         }
         let table = self.make(blueprint)?;
         let new = Relation::of(&table)?;
-        let mut exprs = Vec::with_capacity(new.visible());
-        for (at, column) in new.columns[..new.visible()].iter().enumerate() {
+        let mut exprs = Vec::with_capacity(new.columns.len());
+        for (at, column) in new.columns[..new.computed().end].iter().enumerate() {
             let value = values.iter().find(|(name, _)| *name == column.name);
-            exprs.push(match (value, relation.position(&column.name)) {
+            let is_it = |old: &Column| old.name == column.name && old.computed.is_some() == column.computed.is_some();
+            exprs.push(match (value, relation.columns[..relation.computed().end].iter().position(is_it)) {
                 (Some((_, value)), _) => value.clone(),
                 (None, Some(at)) => Expr::Column(at),
                 (None, None) => binder.default_of(&new, at)?,

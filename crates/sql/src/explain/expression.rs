@@ -2,6 +2,7 @@
 
 use super::Describer;
 use crate::catalog::name::Name;
+use crate::catalog::notes::Computed;
 use crate::datum::Datum;
 use crate::expr::{Asks, Call, Case, Comparison, Expr, Subquery};
 use crate::plan::window::{WindowCall, WindowFunction};
@@ -231,9 +232,17 @@ impl Describer<'_> {
     pub(super) fn access(&mut self, scan: &Scan, names: &[String]) -> (Option<String>, Vec<String>) {
         let relation = &scan.relation;
         let primary = Some(relation.key_name.clone());
+        let computed: Vec<(usize, String)> =
+            relation.meanings().iter().map(|meaning| (meaning.column, self.expr(&meaning.expr, names))).collect();
+        let name = |at: usize| {
+            let known = computed.iter().find(|(column, _)| *column == at);
+            known.map_or_else(|| names[at].clone(), |(_, shown)| shown.clone())
+        };
         let mut equal = |columns: &[usize], exprs: &[Expr]| -> Vec<String> {
             let pairs = columns.iter().zip(exprs);
-            pairs.map(|(at, expr)| format!("({} = {})", names[*at], self.expr(expr, &[]))).collect()
+            // The condition of a partial index is not said.
+            let pairs = pairs.filter(|(at, _)| relation.columns[**at].computed != Some(Computed::Predicate));
+            pairs.map(|(at, expr)| format!("({} = {})", name(*at), self.expr(expr, &[]))).collect()
         };
         match &scan.access {
             // A scan that gives the order of the key reads all of it.
@@ -252,9 +261,9 @@ impl Describer<'_> {
                 let index = index.map(|at| &relation.indexes[at]);
                 let columns = index.map_or(&relation.key, |index| &index.columns);
                 let mut conditions = equal(columns, prefix);
-                let next = columns.get(prefix.len()).map(|at| &names[*at]);
+                let next = columns.get(prefix.len()).map(|at| name(*at));
                 for (bound, exclusive, inclusive) in [(low, ">", ">="), (high, "<", "<=")] {
-                    if let (Some((expr, is_included)), Some(next)) = (bound, next) {
+                    if let (Some((expr, is_included)), Some(next)) = (bound, &next) {
                         let symbol = if *is_included { inclusive } else { exclusive };
                         conditions.push(format!("({next} {symbol} {})", self.expr(expr, &[])));
                     }

@@ -4,6 +4,7 @@
 //!   errors where a client writes them.
 //! - Options of sequences are put into the order in which the parser reads them.
 //! - `LIKE t INCLUDING ...` becomes a column, and a change of an identity column a default, which carry the rest as JSON.
+//! - The target of `ON CONFLICT (lower(a)) WHERE b` becomes a column whose name carries it.
 //!
 //! Invariant: what is carried is a kind of literal that no text of a client becomes.
 
@@ -19,6 +20,17 @@ use crate::error::{Result, SqlError, SqlState};
 
 /// What the columns are called that stand for tables in `LIKE`.
 const LIKE_COLUMN: &str = "\0like";
+
+/// What the names of columns begin with that carry the target of `ON CONFLICT`.
+const INFERENCE_COLUMN: &str = "\0conflict";
+
+/// What `ON CONFLICT` says of the index that is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Inference {
+    /// Names of columns, and expressions.
+    pub(crate) keys: Vec<String>,
+    pub(crate) predicate: Option<String>,
+}
 
 /// What `LIKE` in `CREATE TABLE` copies beside names, types and `NOT NULL`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +81,13 @@ fn is_possible(tokens: &[TokenWithSpan]) -> bool {
         }
         let is_first = last[1].is_none() && FIRST_WORDS.iter().any(|word| is_word(Some(token), word));
         let is_insert = is_word(last[0], "insert") && is_word(Some(token), "table");
-        if is_first || is_insert || is_word(Some(token), "overriding") || is_word(Some(token), "overwrite") {
+        let is_target = last.iter().zip(["on", "conflict"]).all(|(token, word)| is_word(*token, word));
+        if is_first
+            || is_insert
+            || is_target && *token == Token::LParen
+            || is_word(Some(token), "overriding")
+            || is_word(Some(token), "overwrite")
+        {
             return true;
         }
         last = [last[1], Some(token)];
@@ -149,6 +167,7 @@ impl Solid<'_> {
 
     fn edits(&self) -> Result<Vec<Edit>> {
         let mut edits = self.overriding()?;
+        edits.extend(self.inferences()?);
         if ["begin", "start", "set"].iter().any(|word| self.is(0, word)) {
             edits.extend(self.deferrable());
         }
@@ -208,6 +227,44 @@ impl Solid<'_> {
             let word = if is_system { "OVERWRITE" } else { "TABLE" };
             edits.push((place..place, vec![Token::make_keyword(word)]));
             edits.push((at..at + 3, Vec::new()));
+        }
+        Ok(edits)
+    }
+
+    /// Targets of `ON CONFLICT` that are more than names.
+    fn inferences(&self) -> Result<Vec<Edit>> {
+        let mut edits = Vec::new();
+        for at in 0..self.tokens.len() {
+            if !self.are(at, &["on", "conflict"]) || self.sign(at + 2) != Some(&Token::LParen) {
+                continue;
+            }
+            let start = at + 3;
+            let (mut from, mut keys, mut is_plain) = (start, Vec::new(), true);
+            let end = loop {
+                let end = self.end_of_item(from);
+                is_plain &= end == from + 1;
+                keys.push(from..end);
+                match self.sign(end) {
+                    Some(Token::Comma) => from = end + 1,
+                    Some(Token::RParen) => break end,
+                    _ => return Ok(edits),
+                }
+            };
+            let has_predicate = self.is(end + 1, "where");
+            if is_plain && !has_predicate {
+                continue;
+            }
+            let expr = |range| self.read(range, |reader| Ok(reader.0.parse_expr()?.to_string()));
+            let keys = keys.into_iter().map(&expr).collect::<Result<Vec<_>>>()?;
+            let mut behind = end;
+            let mut predicate = None;
+            if has_predicate {
+                behind = (end + 2..self.tokens.len()).find(|at| self.is(*at, "do")).unwrap_or(self.tokens.len()) - 1;
+                predicate = Some(expr(end + 2..behind + 1)?);
+            }
+            let carried = serde_json::to_string(&Inference { keys, predicate }).expect("texts");
+            let name = Token::make_word(&format!("{INFERENCE_COLUMN}{carried}"), Some('"'));
+            edits.push((start..behind + 1, vec![name, Token::RParen]));
         }
         Ok(edits)
     }
@@ -371,6 +428,11 @@ pub(crate) fn like_of(column: &ast::ColumnDef) -> Option<Like> {
         },
         _ => None,
     }
+}
+
+/// The target of `ON CONFLICT` that the name of a column stands for.
+pub(crate) fn inference_of(column: &ast::Ident) -> Option<Inference> {
+    serde_json::from_str(column.value.strip_prefix(INFERENCE_COLUMN)?).ok()
 }
 
 /// The change of an identity column that a new default stands for.

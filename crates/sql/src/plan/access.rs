@@ -9,18 +9,23 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::computed::ComputedColumns;
 use super::equality::compared_as;
 use super::{Access, JoinKind, Method, Plan, Scan, SortKey};
 use crate::catalog::relation::Relation;
+use crate::datum::Datum;
 use crate::expr::{Asks, Comparison, Expr, Subquery};
 use crate::types::Type;
+
+/// What the first column of a partial index is.
+static TRUE: Expr = Expr::Constant(Datum::Bool(true));
 
 /// A condition on one column of the table.
 pub(crate) struct Sarg<'c> {
     pub(crate) column: usize,
     pub(crate) comparison: Comparison,
     value: &'c Expr,
-    /// The position of the condition.
+    /// The position of the condition; of the first column of a partial index, that of one which says a part of the predicate.
     pub(crate) condition: usize,
 }
 
@@ -38,16 +43,18 @@ pub(crate) struct Path {
 }
 
 /// Finds the conditions that bound one column of a table, whose columns have these positions in them. `is_known` says which
-/// expressions have a value before the table is read.
+/// expressions have a value before the table is read. `drops`: what a key says is not looked at again.
 pub(crate) fn sargs<'c>(
-    columns: &Range<usize>,
-    conditions: impl IntoIterator<Item = &'c Expr>,
+    (relation, columns): (&Relation, &Range<usize>),
+    conditions: &[&'c Expr],
     is_known: &dyn Fn(&Expr) -> bool,
+    drops: bool,
 ) -> Vec<Sarg<'c>> {
-    let column_of = |expr: &Expr| position(columns, expr);
+    let computed = ComputedColumns::of(relation, columns);
+    let column_of = |expr: &Expr| position(columns, expr).or_else(|| computed.column_of(expr));
     let is_usable = |expr: &Expr| is_known(expr) && !expr.is_volatile();
     let mut sargs = Vec::new();
-    for (at, condition) in conditions.into_iter().enumerate() {
+    for (at, condition) in conditions.iter().copied().enumerate() {
         let Expr::Compare(parts) = condition else { continue };
         let (comparison, left, right) = &**parts;
         if let Some(column) = column_of(left).filter(|_| is_usable(right)) {
@@ -57,7 +64,23 @@ pub(crate) fn sargs<'c>(
             sargs.push(Sarg { column, comparison: comparison.swapped(), value: left, condition: at });
         }
     }
+    let held = computed.held(conditions, drops).into_iter();
+    sargs.extend(held.map(|(column, condition)| Sarg {
+        column,
+        comparison: Comparison::Equal,
+        value: &TRUE,
+        condition,
+    }));
     sargs
+}
+
+impl Sarg<'_> {
+    /// What it says of a computed column, as a condition in which the first column of the table has a position.
+    pub(crate) fn of_computed(&self, relation: &Relation, start: usize) -> Option<Expr> {
+        let column = Expr::Column(start + self.column);
+        relation.columns[self.column].computed?;
+        Some(Expr::Compare(Box::new((self.comparison, column, self.value.clone()))))
+    }
 }
 
 fn position(columns: &Range<usize>, expr: &Expr) -> Option<usize> {
@@ -141,7 +164,8 @@ pub(crate) fn choose(
     conditions: &[Expr],
     cost: &mut dyn FnMut(Option<&Path>, &[Sarg<'_>]) -> f64,
 ) -> Chosen {
-    let sargs = sargs(columns, conditions, &Expr::is_fixed);
+    let all: SmallVec<[&Expr; 8]> = conditions.iter().collect();
+    let sargs = sargs((relation, columns), &all, &Expr::is_fixed, false);
     let mut ways: SmallVec<[Path; 4]> = SmallVec::new();
     for path in paths(relation, &sargs, &|_| true) {
         if path.is_single {

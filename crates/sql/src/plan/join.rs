@@ -273,11 +273,14 @@ impl<'p> Planner<'p> {
                 let origins = self.estimator.columns(relation);
                 Columns { start: columns.start, origins }
             });
-            let used = path.into_iter().flat_map(Path::sargs).map(|at| &conditions[sargs[at].condition]);
-            let used: Vec<&Expr> = used.collect();
+            let used: Vec<&access::Sarg<'_>> = path.into_iter().flat_map(Path::sargs).map(|at| &sargs[at]).collect();
+            let computed: Vec<Option<Expr>> =
+                used.iter().map(|sarg| sarg.of_computed(relation, columns.start)).collect();
+            let said = used.iter().zip(&computed);
+            let said = said.map(|(sarg, computed)| computed.as_ref().unwrap_or(&conditions[sarg.condition]));
             let rows = self.estimator.table_rows(relation);
             let read = Read {
-                rows: (rows * self.estimator.selectivity(used.iter().copied(), known)).max(1.0),
+                rows: (rows * self.estimator.selectivity(said, known)).max(1.0),
                 descents: f64::from(u8::from(path.is_some())),
                 is_secondary: path.is_some_and(|path| path.index.is_some()),
                 is_all: path.is_none(),

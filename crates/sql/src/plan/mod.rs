@@ -5,6 +5,7 @@
 //! - A plan holds no values of parameters: it is made once and run by many.
 
 pub(crate) mod access;
+pub(crate) mod computed;
 mod equality;
 pub(crate) mod estimate;
 pub(crate) mod foreign;

@@ -222,7 +222,7 @@ impl Planner<'_> {
 fn lookups(table: &Table, left: &Planned, on: &On) -> Vec<Lookup> {
     let known: BTreeSet<usize> = left.layout.iter().copied().collect();
     let all: Vec<&Expr> = on.both.iter().chain(&on.own).collect();
-    let sargs = access::sargs(&table.columns, all, &|expr| is_of(expr, &known));
+    let sargs = access::sargs((&table.relation, &table.columns), &all, &|expr| is_of(expr, &known), true);
     let reads_left = |path: &Path| path.sargs().any(|at| sargs[at].condition < on.both.len());
     let lookup = |path: Path| {
         let prefix = path.prefix.iter().map(|at| sargs[*at].condition);

@@ -180,12 +180,13 @@ impl Planner<'_> {
     }
 
     fn probe<'g>(&self, table: &'g Table, alternatives: &'g [Alternative], own: usize) -> Probe<'g> {
-        let conditions = alternatives.iter().map(|one| &one.condition);
-        let sargs = access::sargs(&table.columns, conditions, &|expr| {
+        let conditions: Vec<&Expr> = alternatives.iter().map(|one| &one.condition).collect();
+        let is_known = |expr: &Expr| {
             let mut is_known = true;
             expr.for_each_column(&mut |at| is_known &= !table.columns.contains(&at));
             is_known
-        });
+        };
+        let sargs = access::sargs((&table.relation, &table.columns), &conditions, &is_known, true);
         let part = |one: &Alternative| (one.needs, self.estimator.selectivity([&one.condition], &self.origins));
         Probe {
             relation: &table.relation,

@@ -19,7 +19,6 @@ use crate::copy::direct;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
-use crate::parse::quote::quoted;
 use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
 use crate::settings::Settings;
 use crate::value;
@@ -323,8 +322,8 @@ fn duplicate(relation: &Relation, row: &[Datum], error: SqlError, context: &Cont
     }
     let index = relation.indexes.iter().find(|index| Some(index.name.as_str()) == error.constraint());
     let (name, columns) = match index {
-        Some(index) => (&index.name, &index.columns),
-        None => (&relation.key_name, &relation.key),
+        Some(index) => (&index.name, relation.keys(&index.columns)),
+        None => (&relation.key_name, &relation.key[..]),
     };
     let key = shown_key(relation, columns, columns.iter().map(|at| &row[*at]), context.settings());
     let message = format!("duplicate key value violates unique constraint \"{name}\"");
@@ -342,7 +341,7 @@ pub(crate) fn shown_key<'d>(
     values: impl Iterator<Item = &'d Datum>,
     settings: &Settings,
 ) -> String {
-    let names: Vec<String> = columns.iter().map(|at| quoted(&relation.columns[*at].name)).collect();
+    let names: Vec<String> = columns.iter().map(|at| relation.key_text(*at)).collect();
     let shown = columns.iter().zip(values).map(|(at, value)| {
         let mut out = Vec::new();
         value::push_text(value, relation.columns[*at].declared, settings, &mut out);

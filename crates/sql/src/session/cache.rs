@@ -3,7 +3,8 @@
 //!
 //! Invariants:
 //! - A statement is kept by its text and the types that the client said, or by its shape ([`Shape`]), whose literals are
-//!   parameters. A shape is kept only if statistics had no part in its plan: it is the same for all literals then.
+//!   parameters. A shape is kept only if neither statistics nor expressions of indexes had a part in its plan: it is the same for
+//!   all literals then.
 //! - All is forgotten when a definition, a right or a setting changes; nothing is looked up while the transaction itself defines
 //!   something. So a statement means what it would mean if it were read anew.
 //! - No plan is kept that has a moment in it, such as that of `'now'`.
@@ -222,7 +223,7 @@ impl Session {
         let prepared = self
             .prepare_text(text, types)
             .ok()
-            .filter(|prepared| prepared.is_lasting() && prepared.known().estimated.is_empty() && has_types(prepared));
+            .filter(|prepared| prepared.is_lasting() && prepared.known().is_of_all_literals() && has_types(prepared));
         let found = prepared.clone().map_or(Found::Refused, Found::Kept);
         self.core.keep_cached(text, types, found, changes);
         prepared

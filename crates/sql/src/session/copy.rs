@@ -130,7 +130,7 @@ impl Core {
         target.marks(Verb::Insert, targets.iter().copied());
         binder.check_rights()?;
         self.objects = binder.objects_for_rights()?;
-        let is_whole = targets.iter().copied().eq(0..relation.visible());
+        let is_whole = targets.iter().copied().eq(0..relation.computed().end);
         let row = if is_whole { None } else { Some(binder.copied_row(&relation, &targets)?) };
         let rules = binder.insert_rules(&relation)?;
         let condition = condition.map(|text| binder.copy_condition(&relation, text)).transpose()?;

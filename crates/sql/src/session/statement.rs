@@ -124,6 +124,11 @@ impl Prepared {
 }
 
 impl Planned {
+    /// Whether the plan is the same for all literals of the statement.
+    pub(super) fn is_of_all_literals(&self) -> bool {
+        self.estimated.is_empty() && self.relations.iter().all(|relation| relation.computed().is_empty())
+    }
+
     /// A task that asks nothing of tables.
     pub(super) fn plain(task: Task, parameters: Vec<Type>, columns: Option<Vec<Column>>) -> Planned {
         Planned {

@@ -6,7 +6,7 @@ use super::{Compiled, Compiler, wrong};
 use crate::procedure::code::{ConstantValue, Instruction, Kind, RangeEnd, RowRange, RowSlot, Scalar, TableSlot};
 use crate::procedure::expression::Expression;
 use crate::procedure::program::{Block, Bound, Field, Range, StatementKind};
-use crate::table::{ColumnId, Schema, Type};
+use crate::table::{Column, ColumnId, Schema, Type};
 
 impl Compiler<'_> {
     /// Compiles a statement that reads or writes rows.
@@ -87,6 +87,7 @@ impl Compiler<'_> {
         let (table, key) = self.key(table, key)?;
         let row = self.declare_row(row, table)?;
         let schema = self.schema(table);
+        refuse_computed(&schema)?;
         let mut changed = Vec::new();
         for (name, value) in changes {
             let column = column(&schema, name)?;
@@ -172,6 +173,7 @@ impl Compiler<'_> {
     fn row_values(&mut self, table: &str, values: &[(String, Expression)]) -> Compiled<(TableSlot, Box<[Scalar]>)> {
         let table = self.table(table)?;
         let schema = self.schema(table);
+        refuse_computed(&schema)?;
         let mut row: Vec<Option<Scalar>> = schema.columns().iter().map(|_| None).collect();
         for (name, value) in values {
             let column = column(&schema, name)?;
@@ -223,6 +225,18 @@ impl Compiler<'_> {
 
     pub(super) fn schema(&self, table: TableSlot) -> std::sync::Arc<Schema> {
         self.tables[usize::from(table.0)].schema().clone()
+    }
+}
+
+/// Refuses to write rows with columns that only SQL computes.
+fn refuse_computed(schema: &Schema) -> Compiled<()> {
+    match schema.columns().iter().any(|column| column.name().starts_with(Column::COMPUTED_PREFIX)) {
+        true => wrong(format!(
+            "table {} has indexes on expressions or with conditions, which only SQL keeps; drop them, or write the row by a \
+             statement of SQL",
+            schema.name()
+        )),
+        false => Ok(()),
     }
 }
 

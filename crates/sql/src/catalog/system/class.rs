@@ -363,10 +363,11 @@ fn table_attributes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>
     }
     for index in table.indexes.iter().filter(|index| scope.has(index.oid, "")) {
         for (at, column) in index.columns.iter().enumerate() {
+            let label = relation.key_label(*column);
             let column = &relation.columns[*column];
             let attribute = Attribute {
                 relation: index.oid,
-                name: &column.name,
+                name: &label,
                 number: at + 1,
                 declared: column.declared,
                 is_nullable: true,
@@ -387,7 +388,7 @@ pub(super) fn defaults(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Ro
     let mut rows = Vec::new();
     for at in scope.tables(catalog)? {
         let table = &snapshot.tables[at];
-        for (at, column) in table.relation.columns.iter().enumerate() {
+        for (at, column) in table.relation.columns[..table.relation.visible()].iter().enumerate() {
             let Some(default) = &column.default else { continue };
             let kept = text(super::deparse::tree(at, default));
             rows.push(vec![oid(table.defaults[at]), oid(table.oid), Int(at as i64 + 1), kept]);

@@ -6,6 +6,7 @@ use super::snapshot::{IndexObject, Object, TableObject};
 use super::{Catalog, deparse, routine, text};
 use crate::catalog::name::{Name, PUBLIC};
 use crate::catalog::notes::{Action, ForeignKeyNote};
+use crate::catalog::relation::shown_expression;
 use crate::datum::Datum;
 use crate::datum::Datum::Null;
 use crate::error::{Result, SqlError, SqlState};
@@ -43,6 +44,14 @@ fn columns(table: &TableObject, index: &IndexObject) -> String {
     names.join(", ")
 }
 
+/// A column of an index, which may be an expression.
+fn key(catalog: &Catalog<'_>, table: &TableObject, at: usize, is_pretty: bool) -> String {
+    match table.relation.expression(at) {
+        Some(kept) => shown_expression(&deparse::value(&table.relation, kept, catalog.settings, is_pretty)),
+        None => quoted(&table.relation.columns[at].name),
+    }
+}
+
 /// `pg_get_indexdef`; with a column, that column alone.
 pub(super) fn index(catalog: &Catalog<'_>, number: u32, column: i64, is_pretty: bool) -> Result<Datum> {
     let snapshot = catalog.snapshot()?;
@@ -51,18 +60,23 @@ pub(super) fn index(catalog: &Catalog<'_>, number: u32, column: i64, is_pretty: 
     let index = &table.indexes[place];
     if column != 0 {
         let at = usize::try_from(column - 1).ok().and_then(|column| index.columns.get(column));
-        return Ok(at.map_or_else(|| text(""), |at| text(quoted(&table.relation.columns[*at].name))));
+        return Ok(at.map_or_else(|| text(""), |at| text(key(catalog, table, *at, is_pretty))));
     }
     let name = &table.relation.name;
     let of = match is_pretty {
         true => qualified(catalog, table.oid, name)?,
         false => format!("{}.{}", quoted(&name.schema), quoted(&name.name)),
     };
+    let keys: Vec<String> = index.columns.iter().map(|at| key(catalog, table, *at, is_pretty)).collect();
+    let predicate = table
+        .predicate(index)
+        .map(|kept| format!(" WHERE {}", deparse::condition(&table.relation, kept, catalog.settings, is_pretty)));
     Ok(text(format!(
-        "CREATE {}INDEX {} ON {of} USING btree ({})",
+        "CREATE {}INDEX {} ON {of} USING btree ({}){}",
         if index.is_unique { "UNIQUE " } else { "" },
         quoted(&index.name),
-        columns(table, index)
+        keys.join(", "),
+        predicate.unwrap_or_default()
     )))
 }
 

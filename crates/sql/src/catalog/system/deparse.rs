@@ -5,43 +5,18 @@
 //! Absent: queries, which are shown as they were written.
 
 use std::cell::Cell;
-use std::sync::Arc;
 
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, Value};
 
 use crate::bind::from::relation_columns;
 use crate::bind::scope::Level;
-use crate::bind::{Binder, Names};
-use crate::catalog::name::Name;
-use crate::catalog::objects::{Objects, ViewEntry};
+use crate::bind::{Binder, NoNames};
 use crate::catalog::relation::Relation;
-use crate::error::Result;
 use crate::function;
 use crate::parse;
 use crate::parse::quote::quoted;
 use crate::settings::Settings;
 use crate::types::{Declared, Modifier, Type};
-
-/// No table: an expression of a row names only the columns of its own.
-struct NoNames;
-
-impl Names for NoNames {
-    fn relation(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
-        Ok(None)
-    }
-
-    fn beside(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
-        Ok(None)
-    }
-
-    fn view(&self, _: &Name) -> Result<Option<Arc<ViewEntry>>> {
-        Ok(None)
-    }
-
-    fn objects(&self) -> Result<Arc<Objects>> {
-        Ok(Arc::default())
-    }
-}
 
 /// What is shown of a part, and whether it needs parentheses within another one.
 struct Shown {
@@ -80,14 +55,27 @@ pub(super) fn tree(column: usize, kept: &str) -> String {
     format!("{{DEFAULT {column} {kept}}}")
 }
 
+/// What stands between the expressions of an index.
+const BETWEEN: char = '\u{1f}';
+
+/// What `pg_index` has in place of PostgreSQL's trees of its expressions.
+pub(super) fn list<'k>(kept: impl Iterator<Item = &'k str>) -> Option<String> {
+    let joined = kept.collect::<Vec<_>>().join(&BETWEEN.to_string());
+    (!joined.is_empty()).then(|| format!("{{INDEX {joined}}}"))
+}
+
 /// What [`tree`] was made of.
 fn of_tree(text: &str) -> Option<(usize, &str)> {
     let (column, kept) = text.strip_prefix("{DEFAULT ")?.strip_suffix('}')?.split_once(' ')?;
     Some((column.parse().ok()?, kept))
 }
 
-/// An expression of `pg_attrdef` or `pg_constraint` as PostgreSQL shows it.
+/// An expression of `pg_attrdef`, `pg_constraint` or `pg_index` as PostgreSQL shows it.
 pub(super) fn expression(relation: &Relation, text: &str, settings: &Settings, is_pretty: bool) -> String {
+    if let Some(list) = text.strip_prefix("{INDEX ").and_then(|list| list.strip_suffix('}')) {
+        let shown = list.split(BETWEEN).map(|kept| value(relation, kept, settings, is_pretty));
+        return shown.collect::<Vec<_>>().join(", ");
+    }
     let Some((column, kept)) = of_tree(text) else { return condition(relation, text, settings, is_pretty) };
     let Ok(parsed) = parse::expression(kept) else { return kept.to_owned() };
     let wanted = relation.columns.get(column).map(|column| column.declared.ty);
@@ -98,6 +86,13 @@ pub(super) fn expression(relation: &Relation, text: &str, settings: &Settings, i
 pub(super) fn condition(relation: &Relation, kept: &str, settings: &Settings, is_pretty: bool) -> String {
     let Ok(parsed) = parse::expression(kept) else { return kept.to_owned() };
     let shown = with(relation, settings, is_pretty, |deparser| deparser.show(&parsed, Some(Type::Bool)));
+    shown.map_or_else(|| kept.to_owned(), |shown| shown.text)
+}
+
+/// An expression of an index as PostgreSQL shows it.
+pub(super) fn value(relation: &Relation, kept: &str, settings: &Settings, is_pretty: bool) -> String {
+    let Ok(parsed) = parse::expression(kept) else { return kept.to_owned() };
+    let shown = with(relation, settings, is_pretty, |deparser| deparser.show(&parsed, None));
     shown.map_or_else(|| kept.to_owned(), |shown| shown.text)
 }
 

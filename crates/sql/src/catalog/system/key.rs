@@ -32,6 +32,8 @@ pub(super) fn indexes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
 fn index_row(table: &TableObject, index: &IndexObject) -> Row {
     let types = || index.columns.iter().map(|at| table.relation.columns[*at].declared.ty);
     let count = Int(index.columns.len() as i64);
+    let is_expression = |at: &usize| table.relation.expression(*at).is_some();
+    let expressions = super::deparse::list(index.columns.iter().filter_map(|at| table.relation.expression(*at)));
     vec![
         oid(index.oid),
         oid(table.oid),
@@ -48,12 +50,12 @@ fn index_row(table: &TableObject, index: &IndexObject) -> Row {
         Bool(true),
         Bool(true),
         Bool(false),
-        numbers(&index.columns),
+        array(index.columns.iter().map(|at| Int(if is_expression(at) { 0 } else { *at as i64 + 1 }))),
         array(types().map(|ty| oid(kind::shape(ty).collation))),
         array(types().map(|ty| oid(kind::class_of(ty)))),
         array(types().map(|_| Int(0))),
-        Null,
-        Null,
+        expressions.map_or(Null, text),
+        table.predicate(index).map_or(Null, text),
     ]
 }
 
@@ -238,7 +240,13 @@ pub(super) fn dependencies(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
                 0 => (PG_CLASS, index.oid),
                 constraint => (PG_CONSTRAINT, constraint),
             };
-            rows.extend(index.columns.iter().map(|at| row((class, object), (PG_CLASS, table.oid, at + 1), "a")));
+            for at in &index.columns {
+                let columns = match table.relation.expression(*at) {
+                    Some(text) => super::deparse::columns_of(&table.relation, text),
+                    None => vec![*at],
+                };
+                rows.extend(columns.iter().map(|at| row((class, object), (PG_CLASS, table.oid, at + 1), "a")));
+            }
         }
         for (check, number) in table.relation.notes.checks.iter().zip(&table.checks) {
             for at in super::deparse::columns_of(&table.relation, &check.expression) {

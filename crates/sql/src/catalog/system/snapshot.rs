@@ -114,6 +114,14 @@ pub(super) fn derived_oid(sort: Sort, owner: u32, name: &str) -> u32 {
     DERIVED | (hash >> 32) as u32 & (DERIVED - 1)
 }
 
+impl TableObject {
+    /// The condition of a partial index.
+    pub(super) fn predicate(&self, index: &IndexObject) -> Option<&str> {
+        let found = self.relation.indexes.iter().find(|found| found.name == index.name)?;
+        self.relation.predicate(&found.columns)
+    }
+}
+
 impl Snapshot {
     /// Reads the catalog of the engine.
     pub(super) fn read(catalog: &Catalog<'_>) -> Result<Snapshot> {
@@ -147,8 +155,10 @@ impl Snapshot {
         self.objects.insert(own, Object::Table(at));
         self.names.insert(relation.name.clone(), own);
         let primary = (!relation.has_hidden_key).then(|| (relation.key_name.clone(), relation.key.clone(), true, true));
-        let others =
-            relation.indexes.iter().map(|index| (index.name.clone(), index.columns.clone(), index.is_unique, false));
+        let others = relation.indexes.iter().map(|index| {
+            let columns = relation.keys(&index.columns).to_vec();
+            (index.name.clone(), columns, index.is_unique, false)
+        });
         let mut indexes = Vec::new();
         for (place, (name, columns, is_unique, is_primary)) in primary.into_iter().chain(others).enumerate() {
             let oid = self.take(derived_oid(Sort::Index, own, &name), Object::Index(at, place));
@@ -170,7 +180,7 @@ impl Snapshot {
         }
         let mut defaults = Vec::new();
         for (place, column) in relation.columns.iter().enumerate() {
-            defaults.push(match &column.default {
+            defaults.push(match column.default.as_ref().filter(|_| column.computed.is_none()) {
                 Some(_) => self.take(derived_oid(Sort::Default, own, &column.name), Object::Default(at, place)),
                 None => 0,
             });

@@ -1,0 +1,243 @@
+//! `CREATE INDEX`: of columns, of expressions, and of the rows that a condition holds of.
+//!
+//! Expressions and conditions are columns that statements do not see, generated of the others: an index on an expression has the
+//! column of its value, and one with a condition begins with a column that is true where the condition is, and NULL elsewhere.
+//!
+//! Invariants:
+//! - A computed column is there as long as some index has it, and there is one for each expression.
+//! - Its value follows from its row alone, whoever writes it.
+
+use sqlparser::ast::{self, CreateIndex};
+
+use super::blueprint::{Blueprint, IndexPlan, refuse_as_key};
+use super::{Defined, Definer};
+use crate::bind::Binder;
+use crate::bind::forms::collated;
+use crate::bind::from::columns_of;
+use crate::bind::scope::{Level, Typed};
+use crate::catalog::name::Name;
+use crate::catalog::notes::Computed;
+use crate::catalog::relation::{Relation, expression_label};
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
+use crate::parse;
+use crate::types::{Declared, Type};
+
+/// What an index is made of.
+enum Part<'p> {
+    Column(String),
+    Expression(&'p ast::Expr),
+}
+
+impl Definer<'_, '_> {
+    pub(super) fn create_index(&self, create: &CreateIndex) -> Result<Defined> {
+        refuse_forms(create)?;
+        let relation = self.relation(&create.table_name)?;
+        self.need_table(&relation)?;
+        let mut blueprint = Blueprint::of(&relation);
+        let parts = parts(&create.columns)?;
+        for part in &parts {
+            if let Part::Column(name) = part {
+                if blueprint.column(name).is_none() {
+                    let message = format!("column \"{name}\" does not exist");
+                    return Err(SqlError::new(SqlState::UndefinedColumn, message));
+                }
+                blueprint.need_columns(std::slice::from_ref(name))?;
+            }
+        }
+        let name = match &create.name {
+            Some(name) => {
+                let name = parse::parts(name)?.pop().unwrap_or_default();
+                Name::new(&relation.name.schema, &name).check()?;
+                name
+            }
+            None => self.index_name(&blueprint, None, Some(&labels(&parts)), "idx")?,
+        };
+        if self.claim(&Name::new(&relation.name.schema, &name))?.is_some() {
+            let message = format!("relation \"{name}\" already exists");
+            if create.if_not_exists {
+                let message = format!("{message}, skipping");
+                return Ok(Defined::noticed("CREATE INDEX", SqlState::DuplicateTable, message));
+            }
+            return Err(SqlError::new(SqlState::DuplicateTable, message));
+        }
+        let mut columns = Vec::with_capacity(parts.len() + 1);
+        if let Some(condition) = &create.predicate {
+            columns.push(self.compute(&mut blueprint, condition, Computed::Predicate)?);
+        }
+        for part in parts {
+            columns.push(match part {
+                Part::Column(name) => name,
+                Part::Expression(expr) => self.compute(&mut blueprint, expr, Computed::Expression)?,
+            });
+        }
+        let had = Blueprint::of(&relation).columns.len();
+        if blueprint.columns.len() > had {
+            blueprint.indexes.push(IndexPlan { name, columns, is_unique: create.unique, is_constraint: false });
+            self.reach(&relation, &mut blueprint, &[])?;
+        } else {
+            let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+            self.add_index(&relation.table, &name, &columns, create.unique)?;
+        }
+        Ok(Defined { is_private: relation.is_temporary(), ..Defined::tagged("CREATE INDEX") })
+    }
+
+    /// Adds the column that an expression or a condition is, if there is none yet; returns its name.
+    fn compute(&self, blueprint: &mut Blueprint, expr: &ast::Expr, computed: Computed) -> Result<String> {
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        // As it is written, so that an error has its place.
+        bind_computed(&binder, blueprint, expr, computed)?;
+        let text = parse::columns::unqualified(&self.kept(blueprint, expr)?, &blueprint.name.name);
+        // They are read here.
+        blueprint.unread.clear();
+        let text = self.with_index_literals(blueprint, &text, computed)?;
+        let place = parse::expression(&text)?;
+        let bound = binder.keeping(|| bind_computed(&binder, blueprint, &place, computed));
+        let bound = bound.map_err(SqlError::without_place)?;
+        refuse_meaning(&bound.expr, computed)?;
+        blueprint.compute(computed, &text, settled(bound.declared))
+    }
+
+    /// Gives computed columns the types that their expressions have now.
+    pub(super) fn retype_computed(&self, blueprint: &mut Blueprint) -> Result<()> {
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        for at in 0..blueprint.columns.len() {
+            let (Some(computed), Some(text)) = (blueprint.columns[at].computed, &blueprint.columns[at].default) else {
+                continue;
+            };
+            let expr = parse::expression(text)?;
+            let bound = binder.keeping(|| bind_computed(&binder, blueprint, &expr, computed));
+            let bound = bound.map_err(SqlError::without_place)?;
+            refuse_meaning(&bound.expr, computed)?;
+            blueprint.columns[at].declared = settled(bound.declared);
+            refuse_as_key(&blueprint.columns[at])?;
+        }
+        Ok(())
+    }
+
+    /// The computed columns that read a column.
+    pub(super) fn computed_of(&self, relation: &Relation, name: &str) -> Result<Vec<String>> {
+        let generated = self.generated_columns_of(relation, name)?.into_iter();
+        Ok(generated
+            .filter(|at| relation.computed().contains(at))
+            .map(|at| relation.columns[at].name.clone())
+            .collect())
+    }
+}
+
+/// Binds the expression of a computed column over the columns that are to be.
+pub(super) fn bind_computed(
+    binder: &Binder<'_>,
+    blueprint: &Blueprint,
+    expr: &ast::Expr,
+    computed: Computed,
+) -> Result<Typed> {
+    let mut level = Level::new(None, binder.registers());
+    let columns = blueprint.visible().map(|column| (column.name.as_str(), column.declared));
+    level.columns = columns_of(&blueprint.name.name, columns);
+    level.refuse_aggregates(match computed {
+        Computed::Expression => "index expressions",
+        Computed::Predicate => "index predicates",
+    });
+    match computed {
+        Computed::Expression => binder.expr(expr, &level),
+        Computed::Predicate => Ok(Typed::new(binder.condition(expr, "WHERE", &level)?, Type::Bool)),
+    }
+}
+
+/// The type of a column that has such values.
+fn settled(declared: Declared) -> Declared {
+    if declared.ty == Type::Unknown { Type::Text.into() } else { declared }
+}
+
+/// Refuses what does not follow from the row.
+fn refuse_meaning(expr: &Expr, computed: Computed) -> Result<()> {
+    let what = match computed {
+        Computed::Expression => "index expression",
+        Computed::Predicate => "index predicate",
+    };
+    if expr.any(&|part| matches!(part, Expr::Subquery(_))) {
+        return Err(SqlError::new(SqlState::FeatureNotSupported, format!("cannot use subquery in {what}")));
+    }
+    if !expr.is_immutable() {
+        let message = format!("functions in {what} must be marked IMMUTABLE");
+        return Err(SqlError::new(SqlState::InvalidObjectDefinition, message).with_hint(
+            "Its value must follow from the row alone, whatever is set: give times their zone, for example.",
+        ));
+    }
+    Ok(())
+}
+
+fn refuse_forms(create: &CreateIndex) -> Result<()> {
+    if !create.include.is_empty() {
+        return Err(
+            SqlError::unsupported("INCLUDE in an index").with_hint("Leave it out: rows are read by their keys.")
+        );
+    }
+    if create.nulls_distinct == Some(false) {
+        return Err(SqlError::unsupported("NULLS NOT DISTINCT").with_hint("Declare the columns NOT NULL."));
+    }
+    refuse_directions(&create.columns)
+}
+
+/// Refuses columns that are not all in the same direction: an index is read in both, and so has one.
+fn refuse_directions(columns: &[ast::IndexColumn]) -> Result<()> {
+    let is_descending = |column: &ast::IndexColumn| column.column.options.asc == Some(false);
+    if let [first, others @ ..] = columns
+        && others.iter().any(|other| is_descending(other) != is_descending(first))
+    {
+        return Err(SqlError::unsupported("an index with columns in ascending and in descending order")
+            .with_hint("Leave the directions out: conditions use the index in any case."));
+    }
+    for column in columns {
+        if column.column.options.nulls_first.is_some_and(|first| first != is_descending(column)) {
+            let what = if is_descending(column) { "NULLS LAST in a descending" } else { "NULLS FIRST in an ascending" };
+            return Err(
+                SqlError::unsupported(format!("{what} index")).with_hint("Leave it out: conditions use the index.")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What an index is made of, as it is written.
+fn parts(columns: &[ast::IndexColumn]) -> Result<Vec<Part<'_>>> {
+    columns.iter().map(|column| part(&column.column.expr)).collect()
+}
+
+fn part(expr: &ast::Expr) -> Result<Part<'_>> {
+    match expr {
+        ast::Expr::Identifier(ident) => Ok(Part::Column(parse::name(ident))),
+        ast::Expr::Collate { expr, collation } => {
+            collated(Typed::new(Expr::NULL, Type::Text), collation)?;
+            part(expr)
+        }
+        ast::Expr::Nested(within) => match part(within)? {
+            column @ Part::Column(_) => Ok(column),
+            Part::Expression(_) => Ok(Part::Expression(within)),
+        },
+        other => Ok(Part::Expression(other)),
+    }
+}
+
+/// What the name of an index says of its parts.
+fn labels(parts: &[Part<'_>]) -> Vec<String> {
+    let label = |part: &Part<'_>| match part {
+        Part::Column(name) => name.clone(),
+        Part::Expression(expr) => expression_label(expr),
+    };
+    parts.iter().map(label).collect()
+}
+
+/// The columns of a constraint, which must be named.
+pub(super) fn key_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>> {
+    refuse_directions(columns)?;
+    let name = |part: Part<'_>| match part {
+        Part::Column(name) => Ok(name),
+        Part::Expression(expr) => Err(SqlError::unsupported(format!("a constraint on the expression {expr}"))
+            .with_hint("CREATE UNIQUE INDEX takes expressions.")),
+    };
+    parts(columns)?.into_iter().map(name).collect()
+}
