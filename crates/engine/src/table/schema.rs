@@ -25,8 +25,9 @@ pub struct Column {
 }
 
 impl Column {
-    /// How the names of columns begin that SQL computes of the others, for indexes on expressions and with conditions. Whoever else
-    /// writes such a row has to give them their values: a column that does not follow from the others hides the row from its index.
+    /// How the names of columns begin that SQL computes of the others, for indexes on expressions and with conditions. Whoever
+    /// else writes such a row has to give them their values: one that does not follow from the others hides the row from its
+    /// index.
     pub const COMPUTED_PREFIX: &str = "osier_computed_";
 
     /// Returns the name.

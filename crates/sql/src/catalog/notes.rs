@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, SqlError, SqlState};
 
-/// The version that knows all members, and those without columns that are computed for indexes, collations, temporary tables, generated columns, and foreign keys.
+/// The version that knows all members, and those without columns that are computed for indexes, collations, temporary tables,
+/// generated columns, and foreign keys.
 const VERSION: u32 = 6;
 const VERSION_WITHOUT_COMPUTED: u32 = 5;
 const VERSION_WITHOUT_COLLATIONS: u32 = 4;

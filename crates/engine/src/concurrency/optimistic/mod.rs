@@ -302,8 +302,8 @@ pub(crate) fn is_unchanged(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> 
     }
 }
 
-/// The word of a record when nobody else is committing a change of it, which mostly leaves the row there. The wait has an end: two
-/// may wait for each other, as both hold locks.
+/// The word of a record when nobody else is committing a change of it, which mostly leaves the row there. The wait has an end:
+/// two may wait for each other, as both hold locks.
 fn word_at_rest(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> Word {
     let mut backoff = Backoff::new();
     for _ in 0..REST_WAITS_MAX {
