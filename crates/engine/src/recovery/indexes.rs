@@ -196,7 +196,8 @@ impl Source {
             self.table.rows.check(version.bytes())?;
             let row = self.table.rows.row(version.bytes());
             for (index, chunk) in self.table.indexes.iter().zip(&mut *chunks) {
-                chunk.push(Entry::new(index_entry(record.key(), index.codec.of_row(&row).as_bytes())));
+                let entry = index.codec.entry_of_row(&row);
+                chunk.extend(entry.map(|key| Entry::new(index_entry(record.key(), key.as_bytes()))));
             }
         }
         Ok(())

@@ -47,21 +47,24 @@ pub struct KeyCodec {
     /// The primary key's columns, for an index; empty for the primary key itself.
     suffix: Vec<KeyColumn>,
     is_unique: bool,
+    is_partial: bool,
 }
 
 impl KeyCodec {
     /// Returns the codec of the primary key.
     pub fn primary(schema: Arc<Schema>) -> KeyCodec {
         let columns = key_columns(&schema, schema.primary_key());
-        KeyCodec { name: PRIMARY_KEY.to_owned(), columns, suffix: Vec::new(), is_unique: true, schema }
+        let (is_unique, is_partial) = (true, false);
+        KeyCodec { name: PRIMARY_KEY.to_owned(), columns, suffix: Vec::new(), is_unique, is_partial, schema }
     }
 
     /// Returns the codec of a secondary index.
     pub fn index(schema: Arc<Schema>, id: IndexId) -> Result<KeyCodec, SchemaError> {
         let index = schema.index_by_id(id)?;
-        let (name, is_unique) = (format!("index {}", index.name()), index.is_unique());
+        let name = format!("index {}", index.name());
+        let (is_unique, is_partial) = (index.is_unique(), index.is_partial());
         let (columns, suffix) = (key_columns(&schema, index.columns()), key_columns(&schema, schema.primary_key()));
-        Ok(KeyCodec { name, columns, suffix, is_unique, schema })
+        Ok(KeyCodec { name, columns, suffix, is_unique, is_partial, schema })
     }
 
     /// Returns the schema.
@@ -111,7 +114,13 @@ impl KeyCodec {
         Ok(key)
     }
 
-    /// Returns the entry of an encoded row.
+    /// Returns the entry that an index has of an encoded row; `None` where it is partial and leaves the row out.
+    pub fn entry_of_row(&self, row: &Row<'_>) -> Option<KeyBuf> {
+        let is_left_out = self.is_partial && self.columns.first().is_some_and(|first| row.is_null(first.id));
+        (!is_left_out).then(|| self.of_row(row))
+    }
+
+    /// Returns the key of an encoded row.
     pub fn of_row(&self, row: &Row<'_>) -> KeyBuf {
         assert!(std::ptr::eq(row.schema(), &*self.schema) || *row.schema() == *self.schema, "a row of another table");
         let mut key = KeyBuf::new();

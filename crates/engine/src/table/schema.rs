@@ -53,6 +53,7 @@ pub struct Index {
     pub(super) name: String,
     pub(super) columns: Vec<ColumnId>,
     pub(super) is_unique: bool,
+    pub(super) is_partial: bool,
 }
 
 impl Index {
@@ -74,6 +75,11 @@ impl Index {
     /// Whether two rows must differ in these columns. Rows with a NULL in one of them always count as different.
     pub fn is_unique(&self) -> bool {
         self.is_unique
+    }
+
+    /// Whether it has no entries of rows in which its first column is NULL.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
     }
 }
 
@@ -205,10 +211,29 @@ impl Schema {
         columns: impl IntoIterator<Item = S>,
         is_unique: bool,
     ) -> Result<(Schema, IndexId), SchemaError> {
+        self.with_any_index(name, columns, (is_unique, false))
+    }
+
+    /// As [`Schema::with_index`], of an index that has no entries of rows in which its first column is NULL.
+    pub fn with_partial_index<S: AsRef<str>>(
+        &self,
+        name: impl Into<String>,
+        columns: impl IntoIterator<Item = S>,
+        is_unique: bool,
+    ) -> Result<(Schema, IndexId), SchemaError> {
+        self.with_any_index(name, columns, (is_unique, true))
+    }
+
+    fn with_any_index<S: AsRef<str>>(
+        &self,
+        name: impl Into<String>,
+        columns: impl IntoIterator<Item = S>,
+        (is_unique, is_partial): (bool, bool),
+    ) -> Result<(Schema, IndexId), SchemaError> {
         let mut schema = self.clone();
         let id = IndexId(schema.next_index);
         let ids = columns.into_iter().map(|column| self.column_id(column.as_ref())).collect::<Result<_, _>>()?;
-        schema.indexes.push(Index { id, name: name.into(), columns: ids, is_unique });
+        schema.indexes.push(Index { id, name: name.into(), columns: ids, is_unique, is_partial });
         schema.next_index = id.0.checked_add(1).ok_or_else(|| self.too_many_indexes())?;
         schema.check()?;
         Ok((schema, id))
@@ -406,7 +431,8 @@ pub struct SchemaBuilder {
     name: String,
     columns: Vec<Column>,
     primary_key: Vec<String>,
-    indexes: Vec<(String, Vec<String>, bool)>,
+    /// Each with whether it is unique, and whether it is partial.
+    indexes: Vec<(String, Vec<String>, (bool, bool))>,
 }
 
 impl SchemaBuilder {
@@ -433,16 +459,26 @@ impl SchemaBuilder {
 
     /// Adds an index that takes any number of rows per key.
     pub fn index<S: Into<String>>(self, name: impl Into<String>, columns: impl IntoIterator<Item = S>) -> Self {
-        self.add_index(name.into(), columns.into_iter().map(Into::into).collect(), false)
+        self.add_index(name.into(), columns.into_iter().map(Into::into).collect(), (false, false))
     }
 
     /// Adds an index that takes one row per key; rows with a NULL in the key excepted.
     pub fn unique_index<S: Into<String>>(self, name: impl Into<String>, columns: impl IntoIterator<Item = S>) -> Self {
-        self.add_index(name.into(), columns.into_iter().map(Into::into).collect(), true)
+        self.add_index(name.into(), columns.into_iter().map(Into::into).collect(), (true, false))
     }
 
-    fn add_index(mut self, name: String, columns: Vec<String>, is_unique: bool) -> Self {
-        self.indexes.push((name, columns, is_unique));
+    /// Adds an index that has no entries of rows in which its first column is NULL.
+    pub fn partial_index<S: Into<String>>(
+        self,
+        name: impl Into<String>,
+        columns: impl IntoIterator<Item = S>,
+        is_unique: bool,
+    ) -> Self {
+        self.add_index(name.into(), columns.into_iter().map(Into::into).collect(), (is_unique, true))
+    }
+
+    fn add_index(mut self, name: String, columns: Vec<String>, kind: (bool, bool)) -> Self {
+        self.indexes.push((name, columns, kind));
         self
     }
 
@@ -458,8 +494,8 @@ impl SchemaBuilder {
         }
         schema.primary_key = primary_key.iter().map(|name| schema.column_id(name)).collect::<Result<_, _>>()?;
         schema.check()?;
-        for (name, columns, is_unique) in indexes {
-            schema = schema.with_index(name, columns, is_unique)?.0;
+        for (name, columns, kind) in indexes {
+            schema = schema.with_any_index(name, columns, kind)?.0;
         }
         Ok(schema)
     }

@@ -22,6 +22,7 @@ const FORMAT_WITHOUT_NOTES: u16 = 1;
 const NULLABLE: u8 = 1;
 /// The flag of an index that takes one row per key.
 const UNIQUE: u8 = 1;
+const PARTIAL: u8 = 2;
 
 /// The kinds of places in rows.
 const COLUMN: u8 = 0;
@@ -54,7 +55,8 @@ impl Schema {
         for index in &self.indexes {
             put_u16(&mut out, index.id.0);
             put_name(&mut out, &index.name);
-            out.push(if index.is_unique { UNIQUE } else { 0 });
+            let (unique, partial) = (u8::from(index.is_unique) * UNIQUE, u8::from(index.is_partial) * PARTIAL);
+            out.push(unique | partial);
             put_columns(&mut out, &index.columns);
         }
         if format >= FORMAT_WITH_NOTES {
@@ -218,11 +220,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn flag(&mut self, known: u8) -> Result<bool, SchemaError> {
+    /// Flags, of which these are known.
+    fn flags(&mut self, known: u8) -> Result<u8, SchemaError> {
         match self.array()? {
-            [0] => Ok(false),
-            [flag] if flag == known => Ok(true),
-            [flag] => Err(self.corrupt(&format!("unknown flags {flag:#x}"))),
+            [flags] if flags & !known == 0 => Ok(flags),
+            [flags] => Err(self.corrupt(&format!("unknown flags {flags:#x}"))),
         }
     }
 
@@ -242,7 +244,7 @@ impl<'a> Reader<'a> {
     fn column(&mut self) -> Result<Column, SchemaError> {
         let name = self.name()?;
         let ty = self.ty()?;
-        Ok(Column { name, ty, is_nullable: self.flag(NULLABLE)? })
+        Ok(Column { name, ty, is_nullable: self.flags(NULLABLE)? == NULLABLE })
     }
 
     fn column_id(&mut self) -> Result<ColumnId, SchemaError> {
@@ -274,7 +276,8 @@ impl<'a> Reader<'a> {
     fn index(&mut self) -> Result<Index, SchemaError> {
         let id = IndexId(self.u16()?);
         let name = self.name()?;
-        let is_unique = self.flag(UNIQUE)?;
-        Ok(Index { id, name, columns: self.list(Reader::column_id)?, is_unique })
+        let flags = self.flags(UNIQUE | PARTIAL)?;
+        let (is_unique, is_partial) = (flags & UNIQUE != 0, flags & PARTIAL != 0);
+        Ok(Index { id, name, columns: self.list(Reader::column_id)?, is_unique, is_partial })
     }
 }

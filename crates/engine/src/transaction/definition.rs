@@ -193,10 +193,28 @@ impl Transaction<'_> {
     /// # Errors
     /// [`TransactionError::DuplicateKey`] where the index is unique and the rows are not.
     pub fn create_index(&self, table: &Table, name: &str, columns: &[&str], is_unique: bool) -> Result<Table, Error> {
+        self.add_index(table, name, table.schema.with_index(name, columns, is_unique)?.0)
+    }
+
+    /// As [`Transaction::create_index`], of an index that has no entries of rows in which its first column is NULL.
+    ///
+    /// # Errors
+    /// As those of [`Transaction::create_index`].
+    pub fn create_partial_index(
+        &self,
+        table: &Table,
+        name: &str,
+        columns: &[&str],
+        is_unique: bool,
+    ) -> Result<Table, Error> {
+        self.add_index(table, name, table.schema.with_partial_index(name, columns, is_unique)?.0)
+    }
+
+    fn add_index(&self, table: &Table, name: &str, schema: Schema) -> Result<Table, Error> {
         self.refuse_read_only(table)?;
         self.touch(&mut self.state(), table)?;
         self.refuse_catalog(table)?;
-        let altered = self.alter(table, table.schema.with_index(name, columns, is_unique)?.0)?;
+        let altered = self.alter(table, schema)?;
         self.fill_index(table, &altered, altered.open_index(name)?)?;
         self.define_alter(&altered)?;
         Ok(altered)
@@ -208,7 +226,8 @@ impl Transaction<'_> {
             let row = row?;
             self.shared.memory.admit_more(self.pin()).inspect_err(|_| self.log_rows())?;
             let row = altered.rows.row(row.as_bytes());
-            let (primary_key, key) = (altered.keys.of_row(&row), index.codec.of_row(&row));
+            let Some(key) = index.codec.entry_of_row(&row) else { continue };
+            let primary_key = altered.keys.of_row(&row);
             self.check_key(altered, &key)?;
             let new_entry = |_: Stamp| index_entry(primary_key.as_bytes(), key.as_bytes());
             if index.tree.insert_or_get(self.pin(), key.as_bytes(), new_entry).change.is_none() {

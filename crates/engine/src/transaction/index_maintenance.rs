@@ -1,9 +1,9 @@
 //! Keeps secondary indexes in step with rows.
 //!
-//! An index is a tree of records of its own: the key is the indexed columns (and the primary key, where that is needed
-//! to tell entries apart), the content is the primary key. Entries are read, locked, stamped and turned into tombstones
-//! exactly as rows are, which gives unique checks and index scans the same isolation and the same dependencies as point
-//! reads. They are never logged: recovery derives them from the rows.
+//! An index is a tree of records of its own: the key is the indexed columns (and the primary key, where that is needed to
+//! tell entries apart), the content is the primary key. A partial index has none where its first column is NULL. Entries are
+//! read, locked, stamped and turned into tombstones exactly as rows are, which gives unique checks and index scans the same
+//! isolation and the same dependencies as point reads. They are never logged: recovery derives them from the rows.
 
 use osier_memory::Lookup;
 
@@ -27,11 +27,12 @@ impl Transaction<'_> {
     ) -> Result<(), Error> {
         assert!(tree_ref.index.is_none(), "rows are in the primary tree");
         let (old, new) = (old.map(|row| table.rows.row(row)), new.map(|row| table.rows.row(row)));
-        let key_of = |row: &Option<Row<'_>>, codec: &KeyCodec| row.as_ref().map(|row| codec.of_row(row));
-        let (old_primary, new_primary) = (key_of(&old, &table.keys), key_of(&new, &table.keys));
+        let primary_of = |row: &Option<Row<'_>>| row.as_ref().map(|row| table.keys.of_row(row));
+        let entry_of = |row: &Option<Row<'_>>, codec: &KeyCodec| row.as_ref().and_then(|row| codec.entry_of_row(row));
+        let (old_primary, new_primary) = (primary_of(&old), primary_of(&new));
         for (at, index) in table.indexes.iter().enumerate() {
             let tree_ref = TreeRef { index: Some(u16::try_from(at).expect("a table has fewer indexes")), ..tree_ref };
-            let (old_key, new_key) = (key_of(&old, &index.codec), key_of(&new, &index.codec));
+            let (old_key, new_key) = (entry_of(&old, &index.codec), entry_of(&new, &index.codec));
             if old_key == new_key && old_primary == new_primary {
                 continue;
             }

@@ -186,10 +186,9 @@ impl<'t, 's> ValuesReplay<'t, 's> {
             return Ok(());
         }
         for (index, tree_ref) in indexes(table, tree_ref) {
-            let old = old.as_deref().map(|row| key(table, &index.codec, row));
-            if let Some(old) = old
-                && new.as_deref().map(|row| key(table, &index.codec, row)) != Some(old.clone())
-            {
+            let entry_of = |row: &Option<Box<[u8]>>| row.as_deref().and_then(|row| entry(table, &index.codec, row));
+            let (old, new) = (entry_of(&old), entry_of(&new));
+            if let Some(old) = old.filter(|old| new.as_ref() != Some(old)) {
                 tx.remove_entry(state, index, tree_ref, old.as_bytes())?;
             }
         }
@@ -207,10 +206,10 @@ impl<'t, 's> ValuesReplay<'t, 's> {
             let Some(new) = written.pending.as_ref().map(|row| Box::<[u8]>::from(row.bytes())) else { continue };
             let old = tx.pin().get(record).version(tx.pin());
             for (index, tree_ref) in indexes(table, tree_ref) {
-                let (old, new_key) =
-                    (old.map(|old| key(table, &index.codec, old.bytes())), key(table, &index.codec, &new));
-                if old.as_ref() != Some(&new_key) {
-                    let primary_key = key(table, &table.keys, &new);
+                let old = old.and_then(|old| entry(table, &index.codec, old.bytes()));
+                let new_key = entry(table, &index.codec, &new).filter(|new| old.as_ref() != Some(new));
+                if let Some(new_key) = new_key {
+                    let primary_key = table.keys.of_row(&table.rows.row(&*new));
                     tx.add_entry(state, table, index, tree_ref, new_key.as_bytes(), primary_key.as_bytes())?;
                 }
             }
@@ -249,9 +248,9 @@ fn indexes(table: &Table, tree_ref: TreeRef) -> impl Iterator<Item = (&OpenIndex
     (0..).zip(&table.indexes).map(move |(at, index)| (index, TreeRef { index: Some(at), ..tree_ref }))
 }
 
-/// The key that `codec` makes of a row.
-fn key(table: &Table, codec: &KeyCodec, row: &[u8]) -> KeyBuf {
-    codec.of_row(&table.rows.row(row))
+/// The entry that an index has of a row, if it has one.
+fn entry(table: &Table, codec: &KeyCodec, row: &[u8]) -> Option<KeyBuf> {
+    codec.entry_of_row(&table.rows.row(row))
 }
 
 /// A write of a row that was made again.

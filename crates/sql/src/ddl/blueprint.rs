@@ -200,6 +200,12 @@ impl Blueprint {
         Ok(name)
     }
 
+    /// Whether an index begins with a condition.
+    fn is_partial(&self, index: &IndexPlan) -> bool {
+        let is_first = |column: &&ColumnPlan| index.columns.first() == Some(&column.name);
+        self.columns.iter().find(is_first).is_some_and(|first| first.computed == Some(Computed::Predicate))
+    }
+
     /// Leaves out the computed columns that no index has.
     pub(super) fn forget_unused(&mut self) {
         let indexes = &self.indexes;
@@ -326,9 +332,10 @@ impl Blueprint {
             }
         };
         for index in &self.indexes {
-            builder = match index.is_unique {
-                true => builder.unique_index(&index.name, &index.columns),
-                false => builder.index(&index.name, &index.columns),
+            builder = match (self.is_partial(index), index.is_unique) {
+                (true, unique) => builder.partial_index(&index.name, &index.columns, unique),
+                (false, true) => builder.unique_index(&index.name, &index.columns),
+                (false, false) => builder.index(&index.name, &index.columns),
             };
             if index.is_constraint {
                 notes.unique.push(index.name.clone());

@@ -77,7 +77,7 @@ impl Definer<'_, '_> {
             self.reach(&relation, &mut blueprint, &[])?;
         } else {
             let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-            self.add_index(&relation.table, &name, &columns, create.unique)?;
+            self.add_index(&relation.table, &name, &columns, (create.unique, create.predicate.is_some()))?;
         }
         Ok(Defined { is_private: relation.is_temporary(), ..Defined::tagged("CREATE INDEX") })
     }

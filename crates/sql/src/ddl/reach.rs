@@ -62,8 +62,8 @@ impl Definer<'_, '_> {
 
     /// Gives a table other indexes.
     fn reach_indexes(&self, mut table: Table, old: &Schema, new: &Schema) -> Result<Table> {
-        let is_as =
-            |one: &Index, other: &Index| one.columns() == other.columns() && one.is_unique() == other.is_unique();
+        let kind = |index: &Index| (index.is_unique(), index.is_partial());
+        let is_as = |one: &Index, other: &Index| one.columns() == other.columns() && kind(one) == kind(other);
         let has = |schema: &Schema, index: &Index| schema.index(index.name()).is_ok_and(|found| is_as(found, index));
         let mut gone: Vec<&Index> = old.indexes().iter().filter(|index| !has(new, index)).collect();
         for index in new.indexes().iter().filter(|index| !has(old, index)) {
@@ -71,7 +71,7 @@ impl Definer<'_, '_> {
                 Some(at) => self.transaction.rename_index(&table, gone.remove(at).name(), index.name())?,
                 None => {
                     let columns: Vec<&str> = index.columns().iter().map(|at| new.column(*at).name()).collect();
-                    self.add_index(&table, index.name(), &columns, index.is_unique())?
+                    self.add_index(&table, index.name(), &columns, kind(index))?
                 }
             };
         }
@@ -82,8 +82,18 @@ impl Definer<'_, '_> {
     }
 
     /// Adds an index.
-    pub(super) fn add_index(&self, table: &Table, name: &str, columns: &[&str], is_unique: bool) -> Result<Table> {
-        self.transaction.create_index(table, name, columns, is_unique).or_else(|error| {
+    pub(super) fn add_index(
+        &self,
+        table: &Table,
+        name: &str,
+        columns: &[&str],
+        (is_unique, is_partial): (bool, bool),
+    ) -> Result<Table> {
+        let made = match is_partial {
+            true => self.transaction.create_partial_index(table, name, columns, is_unique),
+            false => self.transaction.create_index(table, name, columns, is_unique),
+        };
+        made.or_else(|error| {
             let relation = self.sql.relation(table)?;
             let columns = columns.iter().map(|column| relation.need(column)).collect::<Result<Vec<_>>>()?;
             Err(self.not_unique(&relation, name, &columns, error))

@@ -39,6 +39,8 @@ struct IndexLine {
     name: String,
     columns: Vec<String>,
     unique: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
 }
 
 impl TableLine {
@@ -53,6 +55,7 @@ impl TableLine {
             name: index.name().to_owned(),
             columns: names(index.columns()),
             unique: index.is_unique(),
+            partial: index.is_partial(),
         });
         TableLine {
             table: schema.name().to_owned(),
@@ -70,8 +73,12 @@ impl TableLine {
             let ty = type_named(ty).ok_or_else(|| format!("column {name} has the unknown type `{ty}`"))?;
             schema = if *nullable { schema.nullable_column(name, ty) } else { schema.column(name, ty) };
         }
-        for IndexLine { name, columns, unique } in &self.indexes {
-            schema = if *unique { schema.unique_index(name, columns) } else { schema.index(name, columns) };
+        for IndexLine { name, columns, unique, partial } in &self.indexes {
+            schema = match (*unique, *partial) {
+                (unique, true) => schema.partial_index(name, columns, unique),
+                (true, false) => schema.unique_index(name, columns),
+                (false, false) => schema.index(name, columns),
+            };
         }
         let schema =
             schema.build().and_then(|schema| schema.with_notes(&self.notes)).map_err(|error| error.to_string())?;
@@ -164,12 +171,13 @@ mod tests {
         let schema = schema.index("by_a", ["a", "id"]).unique_index("by_id", ["id"]).build().unwrap();
         // A gap in the numbers of indexes is of this database only.
         let schema = schema.without_index("by_a").unwrap().with_index("by_n", ["n"], false).unwrap().0;
+        let schema = schema.with_partial_index("some", ["a", "n"], true).unwrap().0;
         let schema = schema.with_notes("{\"a\": \"é\"}").unwrap();
         let line = serde_json::to_string(&TableLine::of(&schema)).unwrap();
         let back = serde_json::from_str::<TableLine>(&line).unwrap().schema().unwrap();
         assert_eq!(TableLine::of(&back), TableLine::of(&schema));
-        let names: Vec<_> = back.indexes().iter().map(|index| (index.name(), index.is_unique())).collect();
-        assert_eq!(names, [("by_id", true), ("by_n", false)]);
+        let indexes = back.indexes().iter().map(|index| (index.name(), index.is_unique(), index.is_partial()));
+        assert_eq!(indexes.collect::<Vec<_>>(), [("by_id", true, false), ("by_n", false, false), ("some", true, true)]);
     }
 
     #[test]
