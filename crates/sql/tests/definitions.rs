@@ -212,3 +212,16 @@ fn errors_of_blocks_hold() {
     assert_eq!(one.error("SELECT 1").code(), "25P02");
     one.run("ROLLBACK; SELECT 1");
 }
+
+/// A new column would change the row as a whole, and leave what an index has of it.
+#[test]
+fn no_index_has_a_row_as_a_whole() {
+    let mut client = Client::new(&open(&directory("whole")));
+    client.run("CREATE TABLE t (a int PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'x')");
+    for index in ["(a) WHERE t IS NOT NULL", "((t IS NULL))", "((t.* IS NULL))", "(a) WHERE public.t IS NOT NULL"] {
+        let error = client.error(&format!("CREATE INDEX ON t {index}"));
+        assert!(["0A000", "42703", "42P01"].contains(&error.code()), "{index}: {error}");
+    }
+    client.run("CREATE INDEX ON t ((t.a + 1)) WHERE t.b IS NOT NULL; ALTER TABLE t ADD COLUMN c int DEFAULT 5");
+    client.expect("SELECT a FROM t WHERE a + 1 = 2 AND b IS NOT NULL", &["1"]);
+}

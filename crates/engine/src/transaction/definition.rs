@@ -193,7 +193,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`TransactionError::DuplicateKey`] where the index is unique and the rows are not.
     pub fn create_index(&self, table: &Table, name: &str, columns: &[&str], is_unique: bool) -> Result<Table, Error> {
-        self.add_index(table, name, table.schema.with_index(name, columns, is_unique)?.0)
+        self.add_index(table, name, |schema| Ok(schema.with_index(name, columns, is_unique)?.0))
     }
 
     /// As [`Transaction::create_index`], of an index that has no entries of rows in which its first column is NULL.
@@ -207,14 +207,20 @@ impl Transaction<'_> {
         columns: &[&str],
         is_unique: bool,
     ) -> Result<Table, Error> {
-        self.add_index(table, name, table.schema.with_partial_index(name, columns, is_unique)?.0)
+        self.add_index(table, name, |schema| Ok(schema.with_partial_index(name, columns, is_unique)?.0))
     }
 
-    fn add_index(&self, table: &Table, name: &str, schema: Schema) -> Result<Table, Error> {
+    fn add_index(
+        &self,
+        table: &Table,
+        name: &str,
+        change: impl FnOnce(&Schema) -> Result<Schema, SchemaError>,
+    ) -> Result<Table, Error> {
         self.refuse_read_only(table)?;
         self.touch(&mut self.state(), table)?;
         self.refuse_catalog(table)?;
-        let altered = self.alter(table, schema)?;
+        // An error of this tells of the table, which is observed by now.
+        let altered = self.alter(table, change(&table.schema)?)?;
         self.fill_index(table, &altered, altered.open_index(name)?)?;
         self.define_alter(&altered)?;
         Ok(altered)

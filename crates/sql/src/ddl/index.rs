@@ -88,6 +88,7 @@ impl Definer<'_, '_> {
         let binder = Binder::new(&names, self.settings, &[]);
         // As it is written, so that an error has its place.
         bind_computed(&binder, blueprint, expr, computed)?;
+        self.refuse_whole_row(blueprint, expr, computed)?;
         let text = parse::columns::unqualified(&self.kept(blueprint, expr)?, &blueprint.name.name);
         // They are read here.
         blueprint.unread.clear();
@@ -97,6 +98,19 @@ impl Definer<'_, '_> {
         let bound = bound.map_err(SqlError::without_place)?;
         refuse_meaning(&bound.expr, computed)?;
         blueprint.compute(computed, &text, settled(bound.declared))
+    }
+
+    /// Refuses what has the row of the table as a whole: another column would change it, and no row is looked at then.
+    fn refuse_whole_row(&self, blueprint: &Blueprint, expr: &ast::Expr, computed: Computed) -> Result<()> {
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        let text = parse::columns::unqualified(&expr.to_string(), &blueprint.name.name);
+        let mut nameless = blueprint.clone();
+        nameless.name.name = String::new();
+        let bound = bind_computed(&binder, &nameless, &parse::expression(&text)?, computed);
+        bound.map(drop).map_err(|_| {
+            SqlError::unsupported("a row of the table as a whole in an index").with_hint("Name its columns.")
+        })
     }
 
     /// Gives computed columns the types that their expressions have now.
