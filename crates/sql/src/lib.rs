@@ -14,6 +14,7 @@ mod expr;
 pub mod function;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+pub mod notify;
 mod parse;
 mod plan;
 pub mod record;

@@ -18,6 +18,7 @@ use crate::catalog::relation::Relation;
 use crate::catalog::roles;
 use crate::catalog::temporary::Schemas;
 use crate::error::Result;
+use crate::notify::Exchange;
 use crate::run::store::Store;
 use crate::session::Cache;
 use crate::settings::Settings;
@@ -40,6 +41,7 @@ pub struct Sql {
     /// What sessions keep of statements.
     caches: Mutex<Vec<Weak<Mutex<Cache>>>>,
     temporary: Schemas,
+    exchange: Exchange,
 }
 
 /// Who may connect.
@@ -75,6 +77,7 @@ impl Sql {
             statistics: Kept::default(),
             caches: Mutex::default(),
             temporary: Schemas::default(),
+            exchange: Exchange::default(),
         });
         sql.temporary.prepare(&sql)?;
         Ok(sql)
@@ -145,6 +148,11 @@ impl Sql {
     /// The temporary schemas of sessions.
     pub(crate) fn temporary_schemas(&self) -> &Schemas {
         &self.temporary
+    }
+
+    /// What sessions send each other.
+    pub(crate) fn exchange(&self) -> &Exchange {
+        &self.exchange
     }
 
     /// The statistics of tables.

@@ -138,6 +138,17 @@ pub enum Event {
     Ready,
 }
 
+/// What a session has sent to those that listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// The number of that session's process.
+    pub process: i32,
+    /// The channel.
+    pub channel: String,
+    /// What was sent; empty where nothing was.
+    pub payload: String,
+}
+
 /// A row, as text.
 pub struct Row(Vec<Option<Bytes>>);
 
@@ -162,6 +173,7 @@ pub struct Connection {
     status: u8,
     version: String,
     server: Server,
+    notifications: Vec<Notification>,
 }
 
 impl Connection {
@@ -182,6 +194,7 @@ impl Connection {
             status: b'I',
             version: String::new(),
             server: server.clone(),
+            notifications: Vec::new(),
         };
         let mut parameters =
             vec![("user", &*target.user), ("database", &*target.database), ("client_encoding", "UTF8")];
@@ -260,6 +273,11 @@ impl Connection {
         self.status
     }
 
+    /// Returns the notifications that have come since it was asked.
+    pub fn take_notifications(&mut self) -> Vec<Notification> {
+        std::mem::take(&mut self.notifications)
+    }
+
     /// Returns the version that the server tells.
     pub fn version(&self) -> &str {
         &self.version
@@ -323,6 +341,11 @@ impl Connection {
                 Message::CopyOutResponse(_) => Event::CopyOut,
                 Message::CopyData(body) => Event::CopyData(body.into_bytes()),
                 Message::NoticeResponse(body) => Event::Notice(Told::read(body.fields())?),
+                Message::NotificationResponse(body) => {
+                    let (channel, payload) = (body.channel()?.to_owned(), body.message()?.to_owned());
+                    self.notifications.push(Notification { process: body.process_id(), channel, payload });
+                    continue;
+                }
                 Message::ErrorResponse(body) => {
                     let told = Told::read(body.fields())?;
                     if told.severity == "FATAL" || told.severity == "PANIC" {

@@ -1,5 +1,6 @@
-//! Shows errors and notices as psql does, with their SQLSTATEs.
+//! Shows errors, notices and notifications as psql does, with their SQLSTATEs.
 
+use super::connection::Notification;
 use super::error::Told;
 
 /// Returns what is printed of an error of the statement `text`, or of a notice.
@@ -15,6 +16,13 @@ pub fn report(told: &Told, text: &str) -> String {
         }
     }
     out
+}
+
+/// Returns what is printed of a notification.
+pub fn notified(notification: &Notification) -> String {
+    let Notification { process, channel, payload } = notification;
+    let with = if payload.is_empty() { String::new() } else { format!(" with payload \"{payload}\"") };
+    format!("Asynchronous notification \"{channel}\"{with} received from server process with PID {process}.\n")
 }
 
 /// The line of a text in which a position lies, counted in characters from 1, and a mark below it.
@@ -34,6 +42,15 @@ fn pointed(text: &str, position: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_notification_is_shown_with_what_was_sent() {
+        let sent = |payload: &str| Notification { process: 7, channel: "c".to_owned(), payload: payload.to_owned() };
+        let shown = "Asynchronous notification \"c\" received from server process with PID 7.\n";
+        assert_eq!(notified(&sent("")), shown);
+        let shown = "Asynchronous notification \"c\" with payload \"a \"b\" received from server process with PID 7.\n";
+        assert_eq!(notified(&sent("a \"b")), shown);
+    }
 
     #[test]
     fn the_place_of_an_error_is_marked() {

@@ -10,7 +10,7 @@ use super::backslash::{self, Next};
 use super::connection::{Connection, Event};
 use super::error::{ClientError, Told};
 use super::interrupt::Interruptible;
-use super::report::report;
+use super::report::{notified, report};
 use super::split::Splitter;
 use super::table::{Style, Table};
 
@@ -166,8 +166,16 @@ impl Runner {
         if self.has_timing {
             self.say(&format!("Time: {:.3} ms\n", begun.elapsed().as_secs_f64() * 1e3))?;
         }
-        self.flush()?;
+        self.show_notifications()?;
         Ok(failed)
+    }
+
+    /// Shows the notifications that have come, behind what is said of the statement.
+    fn show_notifications(&mut self) -> Result<(), ClientError> {
+        for notification in self.connection.take_notifications() {
+            self.say(&notified(&notification))?;
+        }
+        self.flush()
     }
 
     fn complete(&mut self, table: Option<Table>, tag: &str) -> Result<(), ClientError> {
@@ -244,7 +252,8 @@ impl Runner {
     /// # Errors
     /// [`ClientError::Script`] where it fails and the script is to end then.
     pub fn backslash(&mut self, command: &str, lines: &mut Lines) -> Result<Next, ClientError> {
-        match backslash::run(self, command) {
+        let done = backslash::run(self, command).and_then(|next| self.show_notifications().map(|()| next));
+        match done {
             Ok(next) => Ok(next),
             Err(error @ (ClientError::Connection(_) | ClientError::Script)) => Err(error),
             Err(error) => {

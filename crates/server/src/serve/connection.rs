@@ -11,6 +11,7 @@
 //! Absent: what the requests do (`simple.rs`, `extended.rs`, `copy.rs`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use super::errors::{End, Failure, Severity, fatal, push_error, push_notice, viol
 use super::fiber;
 use super::input::Input;
 use super::message::Request;
+use super::notifications;
 use super::output::Output;
 use super::portals::Portals;
 use super::server::Server;
@@ -51,18 +53,25 @@ pub struct Wire {
     pub input: Input,
     /// What is to be sent.
     pub output: Output,
+    /// How much of it was.
+    sent: usize,
 }
 
 impl Wire {
-    /// Sends what there is.
+    /// Sends what there is. Safe to cancel: the next call goes on.
     ///
     /// # Errors
     /// Where the connection broke.
     pub async fn send(&mut self) -> Result<(), End> {
-        if !self.output.bytes.is_empty() {
-            self.stream.send(&self.output.bytes).await?;
-            self.output.bytes.clear();
+        if self.output.bytes.is_empty() {
+            return Ok(());
         }
+        while self.sent < self.output.bytes.len() {
+            self.sent += self.stream.send_part(&self.output.bytes[self.sent..]).await?;
+        }
+        self.stream.flush().await?;
+        self.output.bytes.clear();
+        self.sent = 0;
         Ok(())
     }
 
@@ -108,7 +117,7 @@ pub async fn serve(server: Arc<Server>, slot: Arc<Slot>, arrival: Arrival) {
         return;
     }
     let input = Input::new(rest, UNKNOWN_MESSAGE_BYTES_MAX);
-    let mut wire = Wire { stream, input, output: Output::default() };
+    let mut wire = Wire { stream, input, output: Output::default(), sent: 0 };
     let begun = tokio::select! {
         begun = startup::begin(&server, &mut wire, &startup, &mut seat) => begun,
         () = tokio::time::sleep_until(deadline) => Err(too_late()),
@@ -215,7 +224,7 @@ impl Connection {
                 self.fail(error).await?;
                 self.is_skipping = is_extended;
                 if !is_extended {
-                    self.ready()?;
+                    self.ready().await?;
                 }
                 Ok(())
             }
@@ -279,13 +288,14 @@ impl Connection {
     /// Tells the client that the next request may come.
     ///
     /// # Errors
-    /// A panic.
-    pub fn ready(&mut self) -> Result<(), End> {
+    /// A panic; those of [`Connection::push_notifications`].
+    pub async fn ready(&mut self) -> Result<(), End> {
         let status = self.guard(|session| session.status())?;
         if status == Status::Idle {
             self.portals.clear();
         }
         self.push_notices();
+        self.push_notifications().await?;
         Connection::push_reports(&mut self.wire.output, &mut self.session);
         self.wire.output.push_ready(status);
         self.has_executed = false;
@@ -334,7 +344,10 @@ impl Connection {
     }
 
     /// Waits until everything is durable of which the output tells.
-    async fn settle(&mut self) -> Result<(), End> {
+    ///
+    /// # Errors
+    /// Where it never will be.
+    pub async fn settle(&mut self) -> Result<(), End> {
         if self.receipts.is_empty() {
             return Ok(());
         }
@@ -356,26 +369,48 @@ impl Connection {
     /// Where the log failed or the connection broke.
     pub async fn flush(&mut self) -> Result<(), End> {
         self.settle().await?;
-        match self.silence_max() {
-            None => self.wire.send().await,
-            Some(limit) => match tokio::time::timeout(limit, self.wire.send()).await {
-                Ok(sent) => sent,
-                Err(_) => Err(self.too_silent()),
-            },
-        }
+        let limit = self.silence_max();
+        let Connection { wire, session, .. } = self;
+        let sending = async {
+            match limit {
+                None => Ok(wire.send().await),
+                Some(limit) => tokio::time::timeout(limit, wire.send()).await,
+            }
+        };
+        let sent = tokio::select! {
+            biased;
+            sent = sending => sent,
+            end = notifications::overflow(session) => Ok(Err(end)),
+        };
+        sent.unwrap_or_else(|_| Err(self.too_silent()))
     }
 
-    /// Waits for the client.
+    /// Waits for the client, and tells it of notifications meanwhile.
     async fn wait(&mut self) -> Result<(), End> {
         let limit = self.silence_max();
-        let read = tokio::select! {
-            biased;
-            read = self.wire.read() => read,
-            interruption = self.watch.interruption(limit) => Err(match interruption {
+        let Connection { wire, session, watch, .. } = self;
+        let waited = {
+            let mut interruption = pin!(watch.interruption(limit));
+            loop {
+                tokio::select! {
+                    biased;
+                    read = wire.read() => break Ok(read),
+                    interruption = interruption.as_mut() => break Err(interruption),
+                    () = notifications::arrival(session) => {}
+                }
+                tokio::select! {
+                    biased;
+                    told = notifications::tell(wire, session) => if told.is_err() { break Ok(told) },
+                    interruption = interruption.as_mut() => break Err(interruption),
+                }
+            }
+        };
+        let read = waited.unwrap_or_else(|interruption| {
+            Err(match interruption {
                 Interruption::Ending => ended_by_server(),
                 Interruption::Silence => self.too_silent(),
-            }),
-        };
+            })
+        });
         self.came_at = Instant::now();
         self.turn_at = self.came_at;
         // One that never falls silent hears it, too.

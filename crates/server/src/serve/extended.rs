@@ -241,7 +241,7 @@ impl Connection {
             Ok(receipt) => self.keep(receipt),
             Err(error) => self.fail(error).await?,
         }
-        self.ready()?;
+        self.ready().await?;
         self.flush_late().await?;
         Ok(())
     }

@@ -26,6 +26,7 @@ mod http;
 mod input;
 mod listeners;
 mod message;
+mod notifications;
 mod output;
 mod portals;
 mod registry;

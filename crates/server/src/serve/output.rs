@@ -5,6 +5,7 @@
 //! Absent: the rows of results (`rows.rs`); when it is sent (`connection.rs`).
 
 use bytes::BytesMut;
+use osier_sql::notify::Notification;
 use osier_sql::session::{Column, Status};
 use pgwire::messages::Message;
 use pgwire::messages::data::{FieldDescription, RowDescription};
@@ -65,6 +66,17 @@ impl Output {
             Status::Failed => b'E',
         };
         self.bytes.extend_from_slice(&[b'Z', 0, 0, 0, 5, status]);
+    }
+
+    /// Appends `NotificationResponse`.
+    pub fn push_notification(&mut self, notification: &Notification) {
+        let mark = self.begin(b'A');
+        self.bytes.extend_from_slice(&notification.pid.to_be_bytes());
+        for text in [&notification.channel, &notification.payload] {
+            self.bytes.extend_from_slice(text.as_bytes());
+            self.bytes.push(0);
+        }
+        self.end(mark);
     }
 
     /// Appends `RowDescription`, or `NoData` where there are no columns.

@@ -34,7 +34,7 @@ impl Connection {
         }
         let receipt = self.act(Session::end_implicit).await??;
         self.keep(receipt);
-        self.ready()?;
+        self.ready().await?;
         self.flush_late().await?;
         Ok(())
     }

@@ -252,6 +252,29 @@ impl Stream {
         }
     }
 
+    /// Sends some of these bytes, and returns how many. Safe to cancel: what was not returned was not sent.
+    ///
+    /// # Errors
+    /// Where the connection broke.
+    pub async fn send_part(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = match self {
+            Stream::Plain(socket) => socket.write(bytes).await?,
+            Stream::Tls(stream) => stream.write(bytes).await?,
+        };
+        if sent == 0 { Err(ErrorKind::WriteZero.into()) } else { Ok(sent) }
+    }
+
+    /// Sends what was taken by [`Stream::send_part`] and has not left. Safe to cancel.
+    ///
+    /// # Errors
+    /// Where the connection broke.
+    pub async fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Plain(socket) => socket.flush().await,
+            Stream::Tls(stream) => stream.flush().await,
+        }
+    }
+
     /// Says that no more bytes come, as far as the peer can be told.
     pub async fn close(&mut self) {
         let told = match self {

@@ -144,6 +144,9 @@ sets! {
     "regexp_split_to_table" (Text, Text, Text) -> Text = |call, a| {
         super::pattern::split(call, text(&a[0]), text(&a[1]), text(&a[2])).map(list)
     };
+    "pg_listening_channels" () -> Text = |call, a| {
+        call.environment.ask("pg_listening_channels", a).map(|channels| list(elements(&channels).to_vec()))
+    };
     "string_to_table" (Text, Text) -> Text "lax" = |_, a| pieces(&a[0], &a[1], &Null);
     "string_to_table" (Text, Text, Text) -> Text "lax" = |_, a| pieces(&a[0], &a[1], &a[2]);
     "json_array_elements" (Json) -> Json = |_, a| super::json::text_elements(text(&a[0]), false).map(list);

@@ -54,6 +54,7 @@ asked! {
     "pg_sleep" (Float8) -> Void;
     "pg_sleep_for" (Interval) -> Void;
     "pg_sleep_until" (Timestamptz) -> Void;
+    "pg_notification_queue_usage" () -> Float8;
     "pg_cancel_backend" (Int4) -> Bool;
     "pg_terminate_backend" (Int4) -> Bool;
 }
@@ -61,6 +62,7 @@ asked! {
 functions! {
     /// Functions about the server and the session.
     FUNCTIONS:
+    "pg_notify" (Text, Text) -> Void [lax volatile] = |call, a| call.environment.ask("pg_notify", a);
     "version" () -> Text [stable] = |_, _| Ok(Datum::text(version()));
     "current_user" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.user()));
     "user" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.user()));

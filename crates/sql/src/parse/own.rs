@@ -14,6 +14,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::quote::is_reserved;
 use super::{near, objects, syntax_error};
 use crate::error::{Result, SqlError, SqlState};
 
@@ -87,8 +88,11 @@ pub(super) fn statement(parser: &mut Parser<'_>, text: &str) -> Result<Statement
         "execute" => execute,
         "explain" => explain,
         "fetch" => fetch,
+        "listen" => listen,
         "move" => move_,
+        "notify" => notify,
         "prepare" => prepare,
+        "unlisten" => unlisten,
         _ => return theirs(parser, text),
     };
     parser.next_token();
@@ -177,9 +181,6 @@ fn refuse(parser: &Parser<'_>, first: &str) -> Result<()> {
             let hint = "`osier procedure` lists, replaces and drops procedures.";
             (format!("{} {}", first.to_uppercase(), kind.to_uppercase()), hint)
         }
-        ("listen" | "notify", _) => {
-            (first.to_uppercase(), "Ask for what has changed with a query, or use a message broker for messages.")
-        }
         ("prepare", "transaction") => {
             ("PREPARE TRANSACTION".to_owned(), "Transactions of several databases are not prepared here.")
         }
@@ -189,6 +190,47 @@ fn refuse(parser: &Parser<'_>, first: &str) -> Result<()> {
         _ => return Ok(()),
     };
     Err(SqlError::unsupported(what).with_hint(hint))
+}
+
+/// Whether `UNLISTEN` means all channels, and not one of a name.
+pub(crate) fn is_every_channel(channel: &Ident) -> bool {
+    channel.quote_style.is_none() && channel.value == "*"
+}
+
+fn listen(parser: &mut Parser<'_>, text: &str) -> Result<Statement> {
+    Ok(Statement::LISTEN { channel: channel(parser, text)? })
+}
+
+fn unlisten(parser: &mut Parser<'_>, text: &str) -> Result<Statement> {
+    let channel = if parser.consume_token(&Token::Mul) { Ident::new("*") } else { channel(parser, text)? };
+    Ok(Statement::UNLISTEN { channel })
+}
+
+fn notify(parser: &mut Parser<'_>, text: &str) -> Result<Statement> {
+    let channel = channel(parser, text)?;
+    let mut payload = None;
+    if parser.consume_token(&Token::Comma) {
+        payload = Some(match parser.peek_token().token {
+            Token::SingleQuotedString(payload)
+            | Token::EscapedStringLiteral(payload)
+            | Token::UnicodeStringLiteral(payload) => payload,
+            Token::DollarQuotedString(quoted) => quoted.value,
+            _ => return Err(unexpected(parser, text)),
+        });
+        parser.next_token();
+    }
+    Ok(Statement::NOTIFY { channel, payload })
+}
+
+/// The name of a channel, which is no literal.
+fn channel(parser: &mut Parser<'_>, text: &str) -> Result<Ident> {
+    match parser.peek_token().token {
+        Token::Word(word) if word.quote_style.is_none() && is_reserved(&word.value.to_lowercase()) => {
+            Err(unexpected(parser, text))
+        }
+        Token::Word(_) => identifier(parser, text),
+        _ => Err(unexpected(parser, text)),
+    }
 }
 
 fn abort(parser: &mut Parser<'_>, text: &str) -> Result<Statement> {

@@ -4,7 +4,7 @@
 pub(crate) fn quoted(name: &str) -> String {
     let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
     let is_word = name.bytes().all(is_plain) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit());
-    if is_word && !is_reserved(name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    if is_word && !needs_quotes(name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 /// Returns a text as a literal.
@@ -13,20 +13,28 @@ pub(crate) fn literal(text: &str) -> String {
     if text.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
-/// Words that are no names without quotes: those that PostgreSQL reserves, and those that are names of functions or types.
-fn is_reserved(word: &str) -> bool {
-    const WORDS: &str = " all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean \
-        both case cast char character check coalesce collate collation column concurrently constraint create cross \
-        current_catalog current_date current_role current_schema current_time current_timestamp current_user dec decimal \
-        default deferrable desc distinct do else end except exists extract false fetch float for foreign freeze from full \
-        grant greatest group grouping having ilike in initially inner inout int integer intersect interval into is isnull \
-        join lateral leading least left like limit localtime localtimestamp national natural nchar none normalize not \
-        notnull null nullif numeric offset on only or order out outer overlaps overlay placing position precision primary \
-        real references returning right row select session_user setof similar smallint some substring symmetric table \
-        tablesample then time timestamp to trailing treat trim true union unique user using values varchar variadic verbose \
-        when where window with xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot \
-        xmlserialize xmltable ";
-    WORDS.contains(&format!(" {word} "))
+/// Words that are no names without quotes: reserved ones, and those that are names of functions or types.
+const RESERVED: &str = " all analyse analyze and any array as asc asymmetric authorization binary both case cast check \
+    collate collation column concurrently constraint create cross current_catalog current_date current_role current_schema \
+    current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign \
+    freeze from full grant group having ilike in initially inner intersect into is isnull join lateral leading left like \
+    limit localtime localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references \
+    returning right select session_user similar some symmetric table tablesample then to trailing true union unique user \
+    using variadic verbose when where window with ";
+
+/// Words that are names of columns without quotes, and of no functions.
+const OF_COLUMNS: &str = " between bigint bit boolean char character coalesce dec decimal exists extract float greatest \
+    grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision \
+    real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists \
+    xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable ";
+
+/// Whether a word, in small letters, is no name without quotes.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&format!(" {word} "))
+}
+
+fn needs_quotes(word: &str) -> bool {
+    is_reserved(word) || OF_COLUMNS.contains(&format!(" {word} "))
 }
 
 #[cfg(test)]

@@ -121,11 +121,16 @@ impl Core {
         reading: Reading,
     ) -> std::result::Result<Done, Failed> {
         match executed {
-            Ok(done) => match transaction.commit() {
-                Ok(receipt) => Ok(Done { receipt: Some(receipt), ..done }),
-                Err(error) if error.is_conflict() => Err(Failed::Void(error.into())),
-                Err(error) => Err(Failed::Last(error.into())),
-            },
+            Ok(done) => {
+                let settled = self.notifying.settle(self.sql.exchange());
+                let committed = transaction.commit();
+                self.notifying.end(self.sql.exchange(), settled, committed.as_ref().ok());
+                match committed {
+                    Ok(receipt) => Ok(Done { receipt: Some(receipt), ..done }),
+                    Err(error) if error.is_conflict() => Err(Failed::Void(error.into())),
+                    Err(error) => Err(Failed::Last(error.into())),
+                }
+            }
             Err(error) if reading.after(&error).is_some() => Err(Failed::Void(error)),
             Err(error) => match transaction.abort() {
                 Ok(receipt) => {

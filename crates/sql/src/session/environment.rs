@@ -340,6 +340,9 @@ impl function::Environment for Environment<'_> {
                 Datum::Timestamp(us) => self.sleep_until(Ok(us)),
                 _ => Ok(Datum::Null),
             },
+            "pg_notify" | "pg_listening_channels" | "pg_notification_queue_usage" => {
+                self.core.ask_notifying(function, arguments)
+            }
             _ if function::is_advisory(function) => self.core.advise(function, arguments),
             _ => system::answer(&self.catalog(), function, arguments)?
                 .ok_or_else(|| SqlError::unsupported(format!("the function {function}"))),

@@ -14,6 +14,7 @@ mod cursor;
 mod deferred;
 mod environment;
 mod explain;
+mod notify;
 mod open;
 mod prepared;
 mod run;
@@ -221,6 +222,8 @@ struct Core {
     copy: Option<copy::CopyIn>,
     /// What waits for the end of the transaction.
     deferred: deferred::Deferred,
+    /// What it listens to, and what the transaction sends.
+    notifying: notify::Notifying,
     /// What there is beside tables, while a statement runs that needs rights.
     objects: Option<Arc<Objects>>,
     /// The number of changes of these after which was looked whether the user may do everything.
@@ -261,6 +264,7 @@ struct NamedSavepoint {
     waiting: deferred::Mark,
     /// How many advisory locks the transaction had taken.
     advisory: usize,
+    notifying: notify::Mark,
     /// Those in force, and those that last.
     settings: [Arc<Settings>; 2],
 }
@@ -304,6 +308,7 @@ impl Session {
             transaction_start_us: 0,
             copy: None,
             deferred: deferred::Deferred::default(),
+            notifying: notify::Notifying::default(),
             objects: None,
             changes: sql.changes(),
             is_stale: true,

@@ -137,8 +137,10 @@ impl Session {
                 if let Err(error) = block.transaction.with(|transaction| self.core.settle(transaction)) {
                     return Err(self.abort(block, error));
                 }
+                let settled = self.core.notifying.settle(self.core.sql.exchange());
                 let (session, receipt) = block.transaction.commit();
                 self.state = State::Idle(session);
+                self.core.notifying.end(self.core.sql.exchange(), settled, receipt.as_ref().ok());
                 self.core.advisory.end_transaction();
                 self.core.deferred = Default::default();
                 match receipt {
@@ -169,6 +171,7 @@ impl Session {
         self.state = State::Idle(session);
         self.core.advisory.end_transaction();
         self.core.deferred = Default::default();
+        self.core.notifying.forget();
         self.core.undo_settings();
         self.core.end_cursors(false);
         match receipt {
@@ -194,6 +197,7 @@ impl Session {
         }
         self.core.copy = None;
         self.core.deferred = Default::default();
+        self.core.notifying.forget();
     }
 
     /// Commits the implicit transaction, if there is one.
@@ -327,9 +331,10 @@ impl Session {
         }
         let savepoint = block.transaction.with(|transaction| transaction.savepoint());
         let (name, waiting) = (name.to_owned(), self.core.deferred.mark());
-        let advisory = self.core.advisory.mark();
+        let (advisory, notifying) = (self.core.advisory.mark(), self.core.notifying.mark());
         let settings = [self.core.settings.clone(), self.core.lasting.clone()];
-        self.block("SAVEPOINT")?.savepoints.push(NamedSavepoint { name, savepoint, waiting, advisory, settings });
+        let savepoint = NamedSavepoint { name, savepoint, waiting, advisory, notifying, settings };
+        self.block("SAVEPOINT")?.savepoints.push(savepoint);
         Ok(Done::tagged("SAVEPOINT"))
     }
 
@@ -354,8 +359,10 @@ impl Session {
         block.savepoints.truncate(at + 1);
         block.savepoints[at].savepoint = again;
         block.has_failed = false;
-        let NamedSavepoint { waiting, advisory, settings, .. } = &block.savepoints[at];
-        let (waiting, advisory, [settings, lasting]) = (waiting.clone(), *advisory, settings.clone());
+        let NamedSavepoint { waiting, advisory, notifying, settings, .. } = &block.savepoints[at];
+        let (waiting, advisory, notifying) = (waiting.clone(), *advisory, *notifying);
+        let [settings, lasting] = settings.clone();
+        self.core.notifying.roll_back_to(notifying);
         self.core.advisory.roll_back_to(advisory);
         (self.core.settings, self.core.lasting) = (settings, lasting);
         self.core.deferred.roll_back_to(&waiting);
@@ -383,6 +390,7 @@ impl Core {
         self.transaction_start_us = now_us();
         self.before = self.lasting.clone();
         self.deferred = Default::default();
+        self.notifying.forget();
         self.look_for_changes();
     }
 
@@ -538,8 +546,9 @@ impl Core {
             ast::Statement::Deallocate { name, .. } => self.deallocate(name),
             ast::Statement::Close { cursor } => self.close(cursor),
             ast::Statement::Lock(lock) => self.lock(transaction, lock),
-            // Nobody listens.
-            ast::Statement::UNLISTEN { .. } => Ok(Done::tagged("UNLISTEN")),
+            ast::Statement::LISTEN { channel } => self.listen(channel),
+            ast::Statement::UNLISTEN { channel } => Ok(self.unlisten(channel)),
+            ast::Statement::NOTIFY { channel, payload } => self.notify_statement(channel, payload.as_deref()),
             ast::Statement::Discard { object_type } => {
                 self.forget_cached();
                 if matches!(object_type, ast::DiscardObject::ALL | ast::DiscardObject::TEMP) {
@@ -549,6 +558,7 @@ impl Core {
                     self.prepared.clear();
                     self.cursors.clear();
                     self.advisory.unlock_all();
+                    self.unlisten_all();
                     self.reset_all(transaction)?;
                 }
                 Ok(Done::tagged(format!("DISCARD {object_type}")))

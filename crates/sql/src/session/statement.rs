@@ -218,7 +218,9 @@ impl Planned {
                     | ast::Statement::Deallocate { .. }
                     | ast::Statement::Fetch { .. }
                     | ast::Statement::Close { .. }
+                    | ast::Statement::LISTEN { .. }
                     | ast::Statement::UNLISTEN { .. }
+                    | ast::Statement::NOTIFY { .. }
                     | ast::Statement::Lock(_)
             ),
         }

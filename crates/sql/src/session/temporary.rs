@@ -84,6 +84,7 @@ impl Core {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.core.notifying.leave(self.core.sql.exchange());
         let Some(schema) = self.core.settings.temporary().schema() else { return };
         // What is open holds the tables.
         self.state = State::Between;

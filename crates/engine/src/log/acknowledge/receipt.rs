@@ -130,6 +130,12 @@ impl Receipt {
         self.outcome.epoch
     }
 
+    /// Returns another receipt of the same outcome, for whoever else waits for it.
+    pub fn another(&self) -> Receipt {
+        let is_hinted = AtomicBool::new(self.is_hinted.load(Ordering::Relaxed));
+        Receipt { share: self.share.clone(), outcome: self.outcome.clone(), is_hinted, waiter: None }
+    }
+
     /// Whether everything it wrote and read is durable. Fails where it never will be: the log failed or was closed before.
     ///
     /// To ask is not to wait: where the processors are short, a record that nobody waits for is written up to 2 ms later. Who has
