@@ -33,7 +33,7 @@ const FILES: [&str; 18] = [
 ];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.
-const OF_SESSIONS: [&str; 11] = [
+const OF_SESSIONS: [&str; 12] = [
     "prepare",
     "cursors",
     "explain",
@@ -42,6 +42,7 @@ const OF_SESSIONS: [&str; 11] = [
     "objects",
     "advisory",
     "moments",
+    "notify",
     "refusals",
     "temporary",
     "styles",

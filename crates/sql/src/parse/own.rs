@@ -228,7 +228,7 @@ fn channel(parser: &mut Parser<'_>, text: &str) -> Result<Ident> {
         Token::Word(word) if word.quote_style.is_none() && is_reserved(&word.value.to_lowercase()) => {
             Err(unexpected(parser, text))
         }
-        Token::Word(_) => identifier(parser, text),
+        Token::Word(word) if !word.value.is_empty() => identifier(parser, text),
         _ => Err(unexpected(parser, text)),
     }
 }
