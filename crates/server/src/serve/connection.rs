@@ -8,7 +8,7 @@
 //!   is told that the log failed.
 //! - After an error in the extended protocol nothing is done until the client says `Sync`.
 //!
-//! Absent: what the requests do (`simple.rs`, `extended.rs`, `copy.rs`).
+//! Absent: what the requests do (`simple.rs`, `extended.rs`, `copy.rs`); when notifications are told (`notifications.rs`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
