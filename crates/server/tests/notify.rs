@@ -224,7 +224,7 @@ fn listen(mut client: Client, counts: usize) -> Vec<(i32, String, String)> {
         if told.len() % 7 == 3 {
             // Every now and then it is busy, and in a block.
             blocks += 1;
-            let answers = run(&mut client, "BEGIN; SELECT count(*) FROM t; COMMIT");
+            let answers = run(&mut client, "BEGIN READ ONLY; SELECT count(*) FROM t; COMMIT");
             told.extend(answers.iter().filter(|answer| answer.kind == 'A').map(notification));
         } else {
             told.push(notification(&client.answer().unwrap()));
