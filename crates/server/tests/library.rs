@@ -280,7 +280,7 @@ fn statements_are_cancelled_and_errors_and_notices_say_what_they_are_about() {
         let key = error("INSERT INTO b VALUES (7)").await;
         assert_eq!((key.code(), key.constraint()), (&SqlState::FOREIGN_KEY_VIOLATION, Some("of_a")));
         assert_eq!(key.detail(), Some("Key (a_id)=(7) is not present in table \"a\"."));
-        let refused = error("LISTEN x").await;
+        let refused = error("PREPARE TRANSACTION 'x'").await;
         assert_eq!(refused.code(), &SqlState::FEATURE_NOT_SUPPORTED);
     });
 }
