@@ -315,6 +315,30 @@ fn nothing_is_told_before_it_is_durable() {
 }
 
 #[test]
+fn what_waits_for_the_log_is_bounded() {
+    let (sql, turn) = gated("notify_behind");
+    let (mut listener, mut sender, mut hasty) = (Client::new(&sql), Client::new(&sql), Client::new(&sql));
+    sender.run("CREATE TABLE t (n int)");
+    listener.run("LISTEN c");
+    hasty.run("SET synchronous_commit = off");
+    turn(Gate::Closed);
+    let receipt = run_ahead(&mut sender.session, "INSERT INTO t VALUES (1) RETURNING pg_notify('c', 'late')");
+    let many = "SELECT count(pg_notify('c', n || repeat('x', 7000))) FROM generate_series(1, 2300) AS n";
+    let error = (0..10).find_map(|_| hasty.try_run(many).err()).expect("it is bounded");
+    assert_eq!((error.code(), error.hint().is_some()), ("54000", true));
+    assert_eq!(hasty.error("BEGIN; NOTIFY c, 'more'; COMMIT").code(), "54000");
+    // Who sends nothing goes on.
+    run_ahead(&mut hasty.session, "INSERT INTO t VALUES (2)");
+    turn(Gate::Open);
+    receipt.wait().expect("durable");
+    // All of it comes at once, which is more than one listener keeps.
+    assert_eq!(listener.session.take_notifications().expect_err("they were too many").code(), "54000");
+    listener.run("LISTEN c");
+    hasty.run("NOTIFY c, 'again'");
+    assert_eq!(told(&mut listener), ["c=again"]);
+}
+
+#[test]
 fn what_the_log_has_lost_is_not_told() {
     let (sql, turn) = gated("notify_lost");
     let (mut listener, mut sender) = (Client::new(&sql), Client::new(&sql));

@@ -18,8 +18,8 @@ use std::thread;
 
 use osier::Receipt;
 
-use super::Notification;
 use super::inbox::{Inbox, Load};
+use super::{Notification, QUEUE_BYTES_MAX};
 use crate::error::{Result, SqlError, SqlState};
 
 /// What committed transactions have sent, with those that listened then.
@@ -28,6 +28,7 @@ struct Batch {
     recipients: Vec<(Inbox, Load)>,
     /// The sender's own, if it is among them.
     own: Option<Inbox>,
+    bytes: usize,
     receipt: Receipt,
 }
 
@@ -57,6 +58,8 @@ struct Shared {
     turns: Mutex<Turns>,
     /// How many turns there are.
     count: AtomicUsize,
+    /// What is to be handed out.
+    bytes: AtomicUsize,
     has_work: Condvar,
     inboxes: AtomicU64,
 }
@@ -112,6 +115,21 @@ impl Exchange {
         }
     }
 
+    /// Checks that more may be sent.
+    ///
+    /// # Errors
+    /// Where too much waits for commits to be durable.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.hand_out();
+        if self.0.bytes.load(Ordering::Relaxed) < QUEUE_BYTES_MAX {
+            return Ok(());
+        }
+        let message = "too many notifications in the NOTIFY queue";
+        let detail = format!("{} MiB of them wait until commits are durable.", QUEUE_BYTES_MAX >> 20);
+        let hint = "Send again when the log has caught up.";
+        Err(SqlError::new(SqlState::ProgramLimitExceeded, message).with_detail(detail).with_hint(hint))
+    }
+
     /// Takes a turn for a transaction that is about to commit.
     pub(crate) fn take_turn(&self) -> Turn {
         let mut turns = self.0.turns();
@@ -151,7 +169,9 @@ impl Turn {
         }
         let own = own.filter(|own| recipients.iter().any(|(inbox, _)| inbox.number() == own.number())).cloned();
         own.iter().for_each(Inbox::expect_own);
-        let batch = Batch { notifications: notifications.into(), recipients, own, receipt };
+        let bytes = notifications.iter().map(Notification::bytes).sum();
+        self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let batch = Batch { notifications: notifications.into(), recipients, own, bytes, receipt };
         self.end(Stage::Committed(batch));
     }
 
@@ -221,8 +241,9 @@ impl Shared {
                 },
             }
             turns.first += 1;
-            if let Some(Stage::Committed(Batch { own: Some(own), .. })) = turns.stages.pop_front() {
-                wakers.extend(own.end_own());
+            if let Some(Stage::Committed(Batch { own, bytes, .. })) = turns.stages.pop_front() {
+                self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+                wakers.extend(own.as_ref().and_then(Inbox::end_own));
             }
         }
         self.count.store(turns.stages.len(), Ordering::Release);

@@ -9,6 +9,7 @@
 //! - The notifications of a transaction come together and in their order. Of two transactions of which one has seen what the
 //!   other wrote, that other one comes first.
 //! - A session that does not take its notifications holds nobody up: its inbox is bounded, and closed where it is full.
+//! - What waits for durability is bounded, too: while it is too much nobody sends more.
 //!
 //! Absent: notifications are in memory only, and a restart forgets them.
 
@@ -27,6 +28,8 @@ const OVERHEAD_BYTES: usize = 64;
 pub(crate) const SENT_MAX: usize = 1 << 17;
 /// How many bytes these may take.
 pub(crate) const SENT_BYTES_MAX: usize = 16 << 20;
+/// How many bytes may wait for commits to be durable, of all transactions.
+const QUEUE_BYTES_MAX: usize = 4 * SENT_BYTES_MAX;
 /// How many notifications may wait for one session.
 const INBOX_MAX: usize = 2 * SENT_MAX;
 /// How many bytes these may take.

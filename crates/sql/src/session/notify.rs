@@ -136,6 +136,11 @@ impl Notifying {
         (added, left.into_iter().collect())
     }
 
+    /// Checks that the transaction may send what it is about to.
+    pub(super) fn check(&self, exchange: &Exchange) -> Result<()> {
+        if self.outgoing.borrow().notifications.is_empty() { Ok(()) } else { exchange.check() }
+    }
+
     /// Says to the exchange what the transaction asks for that is about to commit. `None` where it asks for nothing.
     pub(super) fn settle(&mut self, exchange: &Exchange) -> Option<Settled> {
         let sends = !self.outgoing.get_mut().notifications.is_empty();

@@ -397,7 +397,8 @@ impl Core {
     /// Does what is left to do before the transaction commits.
     pub(super) fn settle(&self, transaction: &Transaction<'_>) -> Result<()> {
         self.settle_deferred(transaction)?;
-        self.settle_temporary(transaction)
+        self.settle_temporary(transaction)?;
+        self.notifying.check(self.sql.exchange())
     }
 
     pub(super) fn undo_settings(&mut self) {
