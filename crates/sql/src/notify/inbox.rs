@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - It holds whole transactions, in the order of their turns.
-//! - It is bounded. Where one more transaction does not fit it is full for good: what it holds is dropped, and nothing more comes.
+//! - It is bounded. Where one more transaction does not fit it is full for good: what it holds is dropped, and nothing comes.
 //! - One task or thread waits for it at a time: its session's own.
 
 use std::collections::VecDeque;
