@@ -12,6 +12,7 @@ pub(crate) mod foreign;
 pub(crate) mod forms;
 pub(crate) mod frame;
 mod literal;
+pub(crate) mod merge;
 pub(crate) mod objects;
 mod operator;
 pub(crate) mod options;
@@ -20,6 +21,7 @@ pub(crate) mod quote;
 pub(crate) mod rewrite;
 pub(crate) mod sequence;
 pub(crate) mod shape;
+mod words;
 
 use sqlparser::ast::{DataType, Expr, Ident, ObjectName, ObjectNamePart, Query, Spanned, Statement};
 use sqlparser::keywords::Keyword;
@@ -64,6 +66,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     place(&mut tokens);
     literal::adapt(&mut tokens)?;
     refuse_current_of(&tokens)?;
+    merge::hide(&mut tokens)?;
     adapt(&mut tokens);
     forms::adapt(&mut tokens);
     operator::adapt(&mut tokens);

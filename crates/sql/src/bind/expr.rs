@@ -140,9 +140,9 @@ impl Binder<'_> {
             return self.apply(name, Vec::new());
         }
         let error = match table {
-            Some(table) if !level.has_table(table) => missing_table(table),
+            Some(table) if !level.has_table(table) => missing_table(table, level),
             Some(table) => SqlError::new(SqlState::UndefinedColumn, format!("column {table}.{name} does not exist")),
-            None => SqlError::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist")),
+            None => missing_column(name, level),
         };
         Err(error.at_ident(&idents[0]))
     }
@@ -158,7 +158,7 @@ impl Binder<'_> {
             match unnested(part) {
                 ast::Expr::QualifiedWildcard(table, _) => {
                     let name = parse::parts(table)?.pop().unwrap_or_default();
-                    let columns = level.all_of(&name)?.ok_or_else(|| missing_table(&name).at_node(table))?;
+                    let columns = level.all_of(&name)?.ok_or_else(|| missing_table(&name, level).at_node(table))?;
                     values.extend(columns);
                 }
                 _ => values.push(self.expr(part, level)?),
@@ -170,7 +170,7 @@ impl Binder<'_> {
     /// `t.*` as a value: the row of a table.
     pub(super) fn whole_row(&self, table: &ast::ObjectName, level: &Level<'_>) -> Result<Typed> {
         let name = parse::parts(table)?.pop().unwrap_or_default();
-        level.whole_row(&name).ok_or_else(|| missing_table(&name).at_node(table))
+        level.whole_row(&name).ok_or_else(|| missing_table(&name, level).at_node(table))
     }
 
     /// Binds a literal.
@@ -555,8 +555,25 @@ impl Binder<'_> {
     }
 }
 
-fn missing_table(name: &str) -> SqlError {
-    SqlError::new(SqlState::UndefinedTable, format!("missing FROM-clause entry for table \"{name}\""))
+fn missing_table(name: &str, level: &Level<'_>) -> SqlError {
+    if level.concealed(Some(name), "").is_none() {
+        let message = format!("missing FROM-clause entry for table \"{name}\"");
+        return SqlError::new(SqlState::UndefinedTable, message);
+    }
+    let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
+    let hint =
+        format!("There is an entry for table \"{name}\", but it cannot be referenced from this part of the query.");
+    SqlError::new(SqlState::UndefinedTable, message).with_hint(hint)
+}
+
+fn missing_column(name: &str, level: &Level<'_>) -> SqlError {
+    let error = SqlError::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist"));
+    match level.concealed(None, name) {
+        None => error,
+        Some(table) => error.with_hint(format!(
+            "There is a column named \"{name}\" in table \"{table}\", but it cannot be referenced from this part of the query."
+        )),
+    }
 }
 
 /// An expression without parentheses around it.

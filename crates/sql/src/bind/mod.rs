@@ -14,6 +14,7 @@ pub(crate) mod forms;
 pub(crate) mod from;
 pub(crate) mod grouping;
 mod literals;
+mod merge;
 pub(crate) mod outputs;
 pub(crate) mod places;
 pub(crate) mod query;

@@ -63,6 +63,10 @@ impl Binder<'_> {
         let keeps_unknown = self.keeps_unknown.take() && matches!(*query.body, SetExpr::Select(_) | SetExpr::Query(_));
         let depth = self.tables.borrow().len();
         if let Some(with) = &query.with {
+            if with.recursive && matches!(*query.body, SetExpr::Merge(_)) {
+                let message = "WITH RECURSIVE is not supported for MERGE statement";
+                return Err(SqlError::new(SqlState::SyntaxError, message));
+            }
             self.tables.borrow_mut().push(HashMap::new());
             for table in &with.cte_tables {
                 self.common_table(table, with.recursive, outer)?;
@@ -180,13 +184,13 @@ impl Binder<'_> {
                 let (left, right) = (part(left)?, part(right)?);
                 self.set_operation(left, *op, *set_quantifier, right)
             }
-            SetExpr::Insert(statement) | SetExpr::Update(statement) | SetExpr::Delete(statement) => {
-                self.write_query(statement)
-            }
+            SetExpr::Insert(statement)
+            | SetExpr::Update(statement)
+            | SetExpr::Delete(statement)
+            | SetExpr::Merge(statement) => self.write_query(statement),
             SetExpr::Table(_) => {
                 Err(SqlError::unsupported("TABLE here").with_hint("Write SELECT * FROM in its place."))
             }
-            SetExpr::Merge(_) => Err(SqlError::unsupported("MERGE")),
         }
     }
 

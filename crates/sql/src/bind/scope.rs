@@ -122,6 +122,8 @@ pub(crate) struct Level<'p> {
     pub(crate) columns: Vec<ScopeColumn>,
     /// Their order in `*`, where it is another one.
     pub(crate) star: Vec<usize>,
+    /// Columns of the statement that cannot be named here.
+    pub(crate) concealed: Vec<ScopeColumn>,
     parent: Option<&'p Level<'p>>,
     /// Registers, and what of the level around they hold.
     pub(crate) captures: RefCell<Vec<(usize, Expr)>>,
@@ -162,6 +164,7 @@ impl<'p> Level<'p> {
         Level {
             columns: Vec::new(),
             star: Vec::new(),
+            concealed: Vec::new(),
             parent,
             captures: RefCell::default(),
             registers,
@@ -326,6 +329,18 @@ impl<'p> Level<'p> {
     pub(crate) fn has_table(&self, table: &str) -> bool {
         self.columns.iter().any(|column| column.is_of(table))
             || self.parent.is_some_and(|parent| parent.has_table(table))
+    }
+
+    /// The table of a column that is there and cannot be named: of any one with that alias, or of one with that name.
+    pub(crate) fn concealed(&self, table: Option<&str>, name: &str) -> Option<&str> {
+        let fits = |column: &&ScopeColumn| match table {
+            Some(table) => column.is_of(table),
+            None => column.name == name && !column.is_hidden,
+        };
+        match self.concealed.iter().find(fits) {
+            Some(column) => column.table.as_deref(),
+            None => self.parent?.concealed(table, name),
+        }
     }
 
     /// The register that holds what is `outer` in the level around.

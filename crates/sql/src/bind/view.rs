@@ -56,6 +56,8 @@ pub(crate) enum Verb {
     Insert,
     Update,
     Delete,
+    /// Any of these, row by row: views are not written so.
+    Merge,
 }
 
 impl Verb {
@@ -64,6 +66,7 @@ impl Verb {
             Verb::Insert => "insert into",
             Verb::Update => "update",
             Verb::Delete => "delete from",
+            Verb::Merge => "merge into",
         }
     }
 
@@ -76,6 +79,7 @@ impl Verb {
             Verb::Insert => ("inserting into", "INSERT"),
             Verb::Update => ("updating", "UPDATE"),
             Verb::Delete => ("deleting from", "DELETE"),
+            Verb::Merge => ("merging into", "MERGE"),
         };
         format!(
             "To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD rule."
@@ -87,8 +91,15 @@ impl Verb {
             Verb::Insert => Rights::INSERT,
             Verb::Update => Rights::UPDATE,
             Verb::Delete => Rights::DELETE,
+            Verb::Merge => Rights::NONE,
         }
     }
+}
+
+fn not_merged(name: &Name, what: &str) -> SqlError {
+    let message = format!("cannot execute MERGE on relation \"{}\"", name.name);
+    SqlError::new(SqlState::FeatureNotSupported, message)
+        .with_detail(format!("This operation is not supported for {what}."))
 }
 
 impl Target {
@@ -279,8 +290,13 @@ impl Binder<'_> {
             return Ok(self.table_target(&parts, relation, &shown, verb));
         }
         match self.find_view(name)? {
+            Some((found, _)) if verb == Verb::Merge => {
+                let hint = "Merge into the table that it reads.";
+                Err(not_merged(&found, "views").with_hint(hint).at_node(name))
+            }
             Some((name, view)) => self.view_target(&parts, &name, &view, &shown, verb),
             None => match self.find_sequence(name)? {
+                Some((found, _)) if verb == Verb::Merge => Err(not_merged(&found, "sequences").at_node(name)),
                 Some((found, _)) => {
                     let message = format!("cannot change sequence \"{}\"", found.name);
                     Err(SqlError::new(SqlState::WrongObjectType, message).at_node(name))

@@ -1,4 +1,4 @@
-//! `INSERT`, `UPDATE` and `DELETE`.
+//! `INSERT`, `UPDATE` and `DELETE`, and their parts that `MERGE` has as well.
 
 use std::sync::Arc;
 
@@ -45,6 +45,7 @@ impl Binder<'_> {
             Statement::Insert(insert) => self.insert(insert),
             Statement::Update(update) => self.update(update),
             Statement::Delete(delete) => self.delete(delete),
+            Statement::Merge(merge) => self.merge(merge),
             other => Err(SqlError::unsupported(format!("{other}"))),
         }
     }
@@ -56,15 +57,7 @@ impl Binder<'_> {
         let alias = insert.table_alias.as_ref().map(|alias| parse::name(&alias.alias));
         let target = self.write_target(name, alias.as_deref(), Verb::Insert)?;
         let relation = target.relation.clone();
-        let mut targets = Vec::with_capacity(insert.columns.len());
-        for column in &insert.columns {
-            let name = parse::parts(column)?.pop().unwrap_or_default();
-            let (at, _) = target.position(&name, Verb::Insert)?;
-            if targets.contains(&at) {
-                return Err(SqlError::named_twice(&name));
-            }
-            targets.push(at);
-        }
+        let targets = named_columns(&target, &insert.columns)?;
         let overriding = Overriding::of(insert);
         let input = self.insert_input(&target, &targets, insert.source.as_deref(), overriding)?;
         let conflict = match &insert.on {
@@ -103,14 +96,13 @@ impl Binder<'_> {
         if let SetExpr::Values(values) = &*source.body
             && is_list
         {
+            let level = Level::new(None, &self.registers);
             let mut rows = Vec::with_capacity(values.rows.len());
             if values.rows.iter().any(|row| row.content.len() != given) {
                 return Err(SqlError::new(SqlState::SyntaxError, "VALUES lists must all be the same length"));
             }
             for row in &values.rows {
-                let targets = insert_targets(targets, &all, row.content.len())?;
-                target.marks(Verb::Insert, targets.iter().copied());
-                rows.push(self.insert_values(relation, targets, &row.content, overriding)?);
+                rows.push(self.insert_values(target, (targets, &all), &row.content, overriding, &level)?);
             }
             return Ok(Plan::Values(rows));
         }
@@ -131,14 +123,18 @@ impl Binder<'_> {
         Ok(Plan::Project(Box::new(plan), row))
     }
 
-    fn insert_values(
+    /// One row that is inserted: its values are for the columns that are named, or for the first ones of all.
+    pub(super) fn insert_values(
         &self,
-        relation: &Arc<Relation>,
-        targets: &[usize],
+        target: &Target,
+        (named, all): (&[usize], &[usize]),
         exprs: &[ast::Expr],
         overriding: Overriding,
+        level: &Level<'_>,
     ) -> Result<Vec<Expr>> {
-        let level = Level::new(None, &self.registers);
+        let relation = &target.relation;
+        let targets = insert_targets(named, all, exprs.len())?;
+        target.marks(Verb::Insert, targets.iter().copied());
         level.refuse_aggregates("VALUES");
         let is_given =
             |(target, expr): &(&usize, &ast::Expr)| !is_default(expr) && overriding.takes(&relation.columns[**target]);
@@ -148,7 +144,7 @@ impl Binder<'_> {
         for (target, expr) in given {
             let to = &relation.columns[*target];
             overriding.refuse(to)?;
-            row[*target] = self.assign_expr(expr, to, &level)?;
+            row[*target] = self.assign_expr(expr, to, level)?;
         }
         Ok(row)
     }
@@ -165,7 +161,7 @@ impl Binder<'_> {
     }
 
     /// The defaults of all columns but some, for which NULL stands.
-    fn defaults(&self, relation: &Relation, given: &[usize]) -> Result<Vec<Expr>> {
+    pub(super) fn defaults(&self, relation: &Relation, given: &[usize]) -> Result<Vec<Expr>> {
         let default = |at: usize| {
             if given.contains(&at) { Ok(Expr::NULL) } else { self.default_of(relation, at) }
         };
@@ -279,7 +275,7 @@ impl Binder<'_> {
         inferred(relation, wanted, &|first| held.iter().any(|(column, _)| *column == first))
     }
 
-    fn assignments(
+    pub(super) fn assignments(
         &self,
         target: &Target,
         assignments: &[Assignment],
@@ -406,7 +402,12 @@ impl Binder<'_> {
     }
 
     /// The table that is written, and the tables beside it: its columns are the first ones.
-    fn target(&self, table: &TableWithJoins, others: &[TableWithJoins], verb: Verb) -> Result<(Target, From)> {
+    pub(super) fn target(
+        &self,
+        table: &TableWithJoins,
+        others: &[TableWithJoins],
+        verb: Verb,
+    ) -> Result<(Target, From)> {
         let TableFactor::Table { name, alias, .. } = &table.relation else {
             return Err(SqlError::new(SqlState::SyntaxError, "only a table can be written"));
         };
@@ -552,7 +553,7 @@ enum Given<'g> {
 }
 
 /// The rows of subqueries that are assigned to several columns at once.
-enum AssignedRows {
+pub(super) enum AssignedRows {
     /// Each is a column behind so many of the input, so that it is there once for each row.
     Behind { width: usize, rows: Vec<Expr> },
     /// There is no input in which they could be.
@@ -570,6 +571,13 @@ impl AssignedRows {
                 Err(SqlError::unsupported("ON CONFLICT with an assignment of a query to several columns")
                     .with_hint("Assign a query to each column."))
             }
+        }
+    }
+
+    pub(super) fn into_rows(self) -> Vec<Expr> {
+        match self {
+            AssignedRows::Behind { rows, .. } => rows,
+            AssignedRows::Nowhere => Vec::new(),
         }
     }
 
@@ -603,7 +611,7 @@ fn other_count() -> SqlError {
 }
 
 /// The names that a statement which writes can use.
-fn target_level<'p>(target: &Target, from: &From, registers: &'p std::cell::Cell<usize>) -> Level<'p> {
+pub(super) fn target_level<'p>(target: &Target, from: &From, registers: &'p std::cell::Cell<usize>) -> Level<'p> {
     let mut level = from.level(None, registers);
     if target.through.is_some() {
         let count = target.columns.len();
@@ -616,6 +624,20 @@ fn target_level<'p>(target: &Target, from: &From, registers: &'p std::cell::Cell
 /// Whether an expression is the word `DEFAULT`.
 fn is_default(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+/// The columns that `INSERT` names.
+pub(super) fn named_columns(target: &Target, columns: &[ast::ObjectName]) -> Result<Vec<usize>> {
+    let mut named = Vec::with_capacity(columns.len());
+    for column in columns {
+        let name = parse::parts(column)?.pop().unwrap_or_default();
+        let (at, _) = target.position(&name, Verb::Insert)?;
+        if named.contains(&at) {
+            return Err(SqlError::named_twice(&name));
+        }
+        named.push(at);
+    }
+    Ok(named)
 }
 
 /// The columns that so many values are for.
@@ -632,7 +654,7 @@ fn insert_targets<'t>(named: &'t [usize], all: &'t [usize], count: usize) -> Res
 
 /// What `OVERRIDING` says of values for identity columns.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Overriding {
+pub(super) enum Overriding {
     Nothing,
     /// `OVERRIDING SYSTEM VALUE`: they are taken.
     System,
@@ -647,6 +669,15 @@ impl Overriding {
             (true, _) => Overriding::System,
             (false, true) => Overriding::User,
             (false, false) => Overriding::Nothing,
+        }
+    }
+
+    /// What the word behind `OVERRIDING` says.
+    pub(super) fn named(word: Option<&str>) -> Overriding {
+        match word {
+            Some("system") => Overriding::System,
+            Some(_) => Overriding::User,
+            None => Overriding::Nothing,
         }
     }
 

@@ -366,6 +366,7 @@ impl Describer<'_> {
             Change::Insert { input, .. } => ("Insert", input),
             Change::Update { input, .. } => ("Update", input),
             Change::Delete { input } => ("Delete", input),
+            Change::Merge { input, .. } => ("Merge", input),
         };
         let inner = self.plan(input);
         let table = quoted(&relation.name.name);

@@ -12,10 +12,11 @@ use sqlparser::ast::{
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::Token;
 
 use super::quote::is_reserved;
-use super::{near, objects, syntax_error};
+use super::words::{identifier, needs, takes, unexpected, word_of};
+use super::{merge, near, objects, syntax_error};
 use crate::error::{Result, SqlError, SqlState};
 
 /// First words of statements that other databases have.
@@ -69,6 +70,8 @@ pub(crate) fn text(statement: &Statement) -> String {
         Statement::Flush { .. } => "CHECKPOINT".to_owned(),
         Statement::Install { .. } => objects::carried(statement).map_or_else(String::new, |own| own.words().to_owned()),
         Statement::Fetch { name, direction, position, into: Some(_) } => format!("MOVE {direction} {position} {name}"),
+        Statement::Merge(merge) => merge::text(merge),
+        Statement::Query(query) if matches!(&*query.body, SetExpr::Merge(_)) => merge::text_with(query),
         other => other.to_string(),
     }
 }
@@ -89,10 +92,12 @@ pub(super) fn statement(parser: &mut Parser<'_>, text: &str) -> Result<Statement
         "explain" => explain,
         "fetch" => fetch,
         "listen" => listen,
+        "merge" => merge::statement,
         "move" => move_,
         "notify" => notify,
         "prepare" => prepare,
         "unlisten" => unlisten,
+        "with" if merge::is_behind_with(parser) => merge::with,
         _ => return theirs(parser, text),
     };
     parser.next_token();
@@ -133,37 +138,6 @@ fn first_select(body: &mut SetExpr) -> Option<&mut Select> {
         SetExpr::SetOperation { left, .. } => first_select(left),
         _ => None,
     }
-}
-
-/// A word without quotes, in small letters.
-fn word_of(token: &TokenWithSpan) -> Option<String> {
-    match &token.token {
-        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_lowercase()),
-        _ => None,
-    }
-}
-
-/// Takes the next word if it is this one.
-fn takes(parser: &mut Parser<'_>, word: &str) -> bool {
-    let is_next = word_of(&parser.peek_token()).is_some_and(|next| next == word);
-    if is_next {
-        parser.next_token();
-    }
-    is_next
-}
-
-/// The syntax error of a next token that cannot stand there.
-fn unexpected(parser: &Parser<'_>, text: &str) -> SqlError {
-    let next = parser.peek_token();
-    near(text, &next.token.to_string(), next.span.start)
-}
-
-fn needs(parser: &mut Parser<'_>, text: &str, word: &str) -> Result<()> {
-    if takes(parser, word) { Ok(()) } else { Err(unexpected(parser, text)) }
-}
-
-fn identifier(parser: &mut Parser<'_>, text: &str) -> Result<Ident> {
-    parser.parse_identifier().map_err(|error| syntax_error(text, error))
 }
 
 /// Refuses statements that the database has not, before their text is looked at: the parser does not read all of it.

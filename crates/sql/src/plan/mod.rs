@@ -307,14 +307,52 @@ pub(crate) enum Change {
     Update { input: Plan, assignments: Vec<(usize, Expr)> },
     /// The input begins with the row.
     Delete { input: Plan },
+    /// The input gives a row of the table, or NULLs where there is none, and then one of the source.
+    Merge { input: Plan, clauses: Vec<MergeClause> },
 }
 
 impl Change {
     /// What gives the rows.
     pub(crate) fn input(&self) -> &Plan {
         match self {
-            Change::Insert { input, .. } | Change::Update { input, .. } | Change::Delete { input } => input,
+            Change::Insert { input, .. } | Change::Update { input, .. } => input,
+            Change::Delete { input } | Change::Merge { input, .. } => input,
         }
+    }
+}
+
+/// A `WHEN` of `MERGE`: of those for a row the first one counts whose condition holds.
+#[derive(Debug)]
+pub(crate) struct MergeClause {
+    /// Whether it is for rows of the source that have a partner in the table.
+    pub(crate) is_matched: bool,
+    pub(crate) condition: Option<Expr>,
+    pub(crate) action: MergeAction,
+}
+
+/// What a `WHEN` of `MERGE` does. Expressions are over the rows of the input.
+#[derive(Debug)]
+pub(crate) enum MergeAction {
+    Nothing,
+    /// Adds a row with these values.
+    Insert(Vec<Expr>),
+    /// Changes the row; what is assigned can read the values of `rows` behind those of the input.
+    Update {
+        rows: Vec<Expr>,
+        assignments: Vec<(usize, Expr)>,
+    },
+    Delete,
+}
+
+impl MergeClause {
+    /// What it evaluates.
+    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let (values, assignments) = match &self.action {
+            MergeAction::Nothing | MergeAction::Delete => (&[][..], &[][..]),
+            MergeAction::Insert(values) => (&values[..], &[][..]),
+            MergeAction::Update { rows, assignments } => (&rows[..], &assignments[..]),
+        };
+        self.condition.iter().chain(values).chain(assignments.iter().map(|(_, expr)| expr))
     }
 }
 

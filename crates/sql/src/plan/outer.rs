@@ -12,7 +12,7 @@ use super::access::{self, Path};
 use super::equality::compared_as;
 use super::estimate::{Cost, Read};
 use super::join::{Planned, Planner, Table, Tree, filtered, is_of, local, sides, take_conditions};
-use super::{Access, JoinKind, RowLock};
+use super::{Access, JoinKind, Plan, RowLock};
 use crate::expr::Expr;
 
 /// What holds between the sides.
@@ -120,7 +120,8 @@ impl Planner<'_> {
     /// Joins the sides in the way that costs least; the table that the right is can be looked up.
     fn join_best(&mut self, kind: JoinKind, left: Planned, right: Planned, table: Option<Table>, on: On) -> Planned {
         let mut lookups = table.as_ref().map_or_else(Vec::new, |table| lookups(table, &left, &on));
-        let simple = lookups.iter().position(|lookup| lookup.is_single && left.is_single);
+        let is_single = left.is_single || gives_one(&left.plan);
+        let simple = lookups.iter().position(|lookup| lookup.is_single && is_single);
         let way = match simple {
             // One row looks up one: nothing is better.
             Some(at) => Way::Lookup(at),
@@ -215,6 +216,16 @@ impl Planner<'_> {
         let left = left.map(|(a, b)| super::equality::equal(a.clone(), b.clone()));
         let others = left.chain(on.others.iter().cloned()).collect();
         (keys, others)
+    }
+}
+
+/// Whether a plan gives one row at most, as that is written.
+fn gives_one(plan: &Plan) -> bool {
+    match plan {
+        Plan::One | Plan::Nothing => true,
+        Plan::Values(rows) => rows.len() <= 1,
+        Plan::Filter(input, _) | Plan::Project(input, _) => gives_one(input),
+        _ => false,
     }
 }
 

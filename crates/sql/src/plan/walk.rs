@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use osier::ids::TableId;
 
 use super::{
-    Access, Aggregate, Change, Changed, Conflict, Item, LockRows, Method, Plan, Query, SortKey, Window, Write,
+    Access, Aggregate, Change, Changed, Conflict, Item, LockRows, MergeClause, Method, Plan, Query, SortKey, Window,
+    Write,
 };
 use crate::expr::Expr;
 
@@ -129,8 +130,10 @@ impl Found {
             }
             Plan::Write(write) => {
                 self.plan(write.change.input());
-                if let Change::Update { assignments, .. } = &write.change {
-                    self.exprs(assignments.iter().map(|(_, expr)| expr));
+                match &write.change {
+                    Change::Update { assignments, .. } => self.exprs(assignments.iter().map(|(_, expr)| expr)),
+                    Change::Merge { clauses, .. } => self.exprs(clauses.iter().flat_map(MergeClause::exprs)),
+                    Change::Insert { .. } | Change::Delete { .. } => {}
                 }
                 self.behind_input(write);
             }

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - A statement does not see its own rows: its input is read before anything is written, and what is read later goes by
 //!   [`super::former`].
-//! - A row is written at most once by `UPDATE` and `DELETE`, whatever it is joined with.
+//! - A row is written at most once by `UPDATE` and `DELETE`, whatever it is joined with; for `MERGE` a second time is an error.
 //! - Rows keep the rules of their table, or the statement fails.
 
 use std::collections::HashSet;
@@ -13,13 +13,13 @@ use osier::{Error, TransactionError, Value};
 
 use super::scan::{by_key, loaded, with_encoded, with_encoded_row};
 use super::set::all;
-use super::{Context, Row, foreign};
+use super::{Context, Row, evaluate, foreign};
 use crate::catalog::relation::Relation;
 use crate::copy::direct;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
-use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
+use crate::plan::{Change, Conflict, MergeAction, MergeClause, Plan, Resolution, Rules, Write};
 use crate::settings::Settings;
 use crate::value;
 
@@ -38,6 +38,7 @@ pub(crate) fn run(write: &Write, context: &Context<'_>) -> Result<Written> {
         Change::Insert { input, conflict } => writer.insert(input, conflict.as_ref())?,
         Change::Update { input, assignments } => writer.update(input, assignments)?,
         Change::Delete { input } => writer.delete(input)?,
+        Change::Merge { input, clauses } => writer.merge(input, clauses)?,
     }
     Ok(writer.written)
 }
@@ -112,10 +113,8 @@ impl Writer<'_> {
         if !Expr::holds(condition.as_ref(), &both, self.context)? {
             return Ok(());
         }
-        let mut new = assigned(&old, &both, assignments, self.context)?;
+        let new = self.changed(&old, &both, assignments)?;
         let Write { relation, rules, .. } = self.write;
-        generate(&rules.generated, &mut new, self.context)?;
-        check_written(relation, rules, &new, self.context)?;
         replace_row(relation, &old, &new, self.context)?;
         if let Some(keys) = &rules.keys {
             self.context.pending.borrow_mut().begin_step();
@@ -126,20 +125,23 @@ impl Writer<'_> {
     }
 
     fn update(&mut self, input: &Plan, assignments: &[(usize, Expr)]) -> Result<()> {
-        let Write { relation, rules, .. } = self.write;
         let mut seen = HashSet::new();
         let mut changes = Vec::new();
         for row in all(input, self.context)? {
             self.context.tick()?;
-            let old = &row[..relation.columns.len()];
+            let old = &row[..self.write.relation.columns.len()];
             if self.is_first(&mut seen, old) {
-                let mut new = assigned(old, &row, assignments, self.context)?;
-                generate(&rules.generated, &mut new, self.context)?;
-                check_written(relation, rules, &new, self.context)?;
+                let new = self.changed(old, &row, assignments)?;
                 self.context.keep(super::row_bytes(&new))?;
                 changes.push((row, new));
             }
         }
+        self.replace(changes)
+    }
+
+    /// Writes new rows in place of old ones, which may have columns behind those of the table.
+    fn replace(&mut self, changes: Vec<(Row, Row)>) -> Result<()> {
+        let Write { relation, rules, .. } = self.write;
         replace_rows(relation, &changes, self.context)?;
         self.context.pending.borrow_mut().begin_step();
         for (row, mut new) in changes {
@@ -153,21 +155,84 @@ impl Writer<'_> {
     }
 
     fn delete(&mut self, input: &Plan) -> Result<()> {
-        let Write { relation, rules, .. } = self.write;
         let mut seen = HashSet::new();
         self.context.pending.borrow_mut().begin_step();
         for row in all(input, self.context)? {
             self.context.tick()?;
-            let old = &row[..relation.columns.len()];
-            if self.is_first(&mut seen, old) {
-                delete_row(relation, old, self.context)?;
-                if let Some(keys) = &rules.keys {
-                    foreign::deleted(keys, 0, old, self.context)?;
-                }
-                self.wrote(&row)?;
+            if self.is_first(&mut seen, &row[..self.write.relation.columns.len()]) {
+                self.delete_row(&row)?;
             }
         }
         Ok(())
+    }
+
+    /// Deletes a row, which may have columns behind those of the table.
+    fn delete_row(&mut self, row: &[Datum]) -> Result<()> {
+        let Write { relation, rules, .. } = self.write;
+        let old = &row[..relation.columns.len()];
+        delete_row(relation, old, self.context)?;
+        if let Some(keys) = &rules.keys {
+            foreign::deleted(keys, 0, old, self.context)?;
+        }
+        self.wrote(row)
+    }
+
+    /// What goes makes room for what comes: rows are deleted first and added last. All is worked out before.
+    fn merge(&mut self, input: &Plan, clauses: &[MergeClause]) -> Result<()> {
+        let columns = self.write.relation.columns.len();
+        let mut seen = HashSet::new();
+        let (mut gone, mut changes, mut new) = (Vec::new(), Vec::new(), Vec::new());
+        for mut row in all(input, self.context)? {
+            self.context.tick()?;
+            let Some(clause) = self.clause_for(&row, clauses)? else { continue };
+            let writes_old = matches!(clause.action, MergeAction::Update { .. } | MergeAction::Delete);
+            if writes_old && !self.is_first(&mut seen, &row[..columns]) {
+                let hint = "Ensure that not more than one source row matches any one target row.";
+                let message = "MERGE command cannot affect row a second time";
+                return Err(SqlError::new(SqlState::CardinalityViolation, message).with_hint(hint));
+            }
+            match &clause.action {
+                MergeAction::Nothing => {}
+                MergeAction::Delete => gone.push(row),
+                MergeAction::Insert(values) => {
+                    let values = evaluate::values(values, &row, self.context)?;
+                    self.context.keep(super::row_bytes(&values))?;
+                    new.push(values);
+                }
+                MergeAction::Update { rows, assignments } => {
+                    let beside = evaluate::values(rows, &row, self.context)?;
+                    row.extend(beside);
+                    let changed = self.changed(&row[..columns], &row, assignments)?;
+                    row.truncate(columns);
+                    self.context.keep(super::row_bytes(&changed))?;
+                    changes.push((row, changed));
+                }
+            }
+        }
+        self.context.pending.borrow_mut().begin_step();
+        gone.iter().try_for_each(|row| self.delete_row(row))?;
+        self.replace(changes)?;
+        new.into_iter().try_for_each(|row| self.insert_row(row, None))
+    }
+
+    /// The clause that counts for a row of the join.
+    fn clause_for<'m>(&self, row: &[Datum], clauses: &'m [MergeClause]) -> Result<Option<&'m MergeClause>> {
+        let is_matched = !row[self.write.relation.key[0]].is_null();
+        for clause in clauses.iter().filter(|clause| clause.is_matched == is_matched) {
+            if Expr::holds(clause.condition.as_ref(), row, self.context)? {
+                return Ok(Some(clause));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A row as it is after assignments, which read another one that begins with it.
+    fn changed(&self, old: &[Datum], row: &[Datum], assignments: &[(usize, Expr)]) -> Result<Row> {
+        let Write { relation, rules, .. } = self.write;
+        let mut new = assigned(old, row, assignments, self.context)?;
+        generate(&rules.generated, &mut new, self.context)?;
+        check_written(relation, rules, &new, self.context)?;
+        Ok(new)
     }
 
     /// Whether nothing in the statement has written a row yet: what is written once stays as it is.

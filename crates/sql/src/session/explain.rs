@@ -70,7 +70,8 @@ pub(super) fn task(binder: &Binder<'_>, statement: &ast::Statement) -> Result<(E
             let text = other.to_string();
             let word = text.split_whitespace().next().unwrap_or_default();
             let message = format!("syntax error at or near \"{word}\"");
-            let hint = "EXPLAIN takes SELECT, VALUES, INSERT, UPDATE, DELETE, DECLARE, CREATE TABLE AS and EXECUTE.";
+            let hint =
+                "EXPLAIN takes SELECT, VALUES, INSERT, UPDATE, DELETE, MERGE, DECLARE, CREATE TABLE AS and EXECUTE.";
             return Err(SqlError::new(SqlState::SyntaxError, message).with_hint(hint));
         }
     };

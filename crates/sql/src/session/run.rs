@@ -508,6 +508,7 @@ impl Core {
                     Change::Insert { .. } => format!("INSERT 0 {}", written.count),
                     Change::Update { .. } => format!("UPDATE {}", written.count),
                     Change::Delete { .. } => format!("DELETE {}", written.count),
+                    Change::Merge { .. } => format!("MERGE {}", written.count),
                 }));
             }
             let mut cursor = open(&query.plan, context)?;

@@ -270,7 +270,11 @@ impl Query {
 pub(super) fn is_planned(statement: &ast::Statement) -> bool {
     matches!(
         statement,
-        ast::Statement::Query(_) | ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_)
+        ast::Statement::Query(_)
+            | ast::Statement::Insert(_)
+            | ast::Statement::Update(_)
+            | ast::Statement::Delete(_)
+            | ast::Statement::Merge(_)
     )
 }
 
@@ -279,7 +283,8 @@ pub(super) fn query_of(binder: &Binder<'_>, statement: &ast::Statement) -> Resul
     if let ast::Statement::Query(query) = statement {
         let bound = binder.shown(binder.query(query, None)?)?;
         // A write behind WITH returns no rows, not rows without columns.
-        let is_write = matches!(&*query.body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_));
+        let is_write =
+            matches!(&*query.body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_));
         let columns = Some(shown(&bound.columns)).filter(|columns| !is_write || !columns.is_empty());
         return Ok((binder.finish(bound.plan), columns));
     }
