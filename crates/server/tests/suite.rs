@@ -30,6 +30,7 @@ const FILES: [&str; 18] = [
     "names",
     "columns",
     "from",
+    "merge",
 ];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.

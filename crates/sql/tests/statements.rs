@@ -479,6 +479,11 @@ fn rows_are_values() {
 }
 
 #[test]
+fn rows_are_merged() {
+    suite("merge.sql");
+}
+
+#[test]
 fn what_postgresql_refuses_is_refused() {
     suite("refusals.sql");
 }

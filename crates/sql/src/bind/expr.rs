@@ -555,7 +555,8 @@ impl Binder<'_> {
     }
 }
 
-fn missing_table(name: &str, level: &Level<'_>) -> SqlError {
+/// The error of a name that no table has which can be named here.
+pub(super) fn missing_table(name: &str, level: &Level<'_>) -> SqlError {
     if level.concealed(Some(name), "").is_none() {
         let message = format!("missing FROM-clause entry for table \"{name}\"");
         return SqlError::new(SqlState::UndefinedTable, message);

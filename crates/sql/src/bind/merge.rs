@@ -8,6 +8,7 @@
 use sqlparser::ast::{self, MergeAction as Action, MergeClauseKind, MergeInsertKind, TableFactor, TableWithJoins};
 
 use super::Binder;
+use super::expr::missing_table;
 use super::from::From;
 use super::scope::{Level, ScopeColumn};
 use super::view::{Target, Verb};
@@ -124,10 +125,32 @@ impl Binder<'_> {
             MergeInsertKind::Row => None,
         };
         let Some(values) = values else { return self.defaults(&target.relation, &[]) };
+        let values = written_out(values, level)?;
         let named = named_columns(target, &insert.columns)?;
         let all = if named.is_empty() { target.all_columns(values.len(), Verb::Insert)? } else { Vec::new() };
-        self.insert_values(target, (&named, &all), values, Overriding::named(overriding(insert)), level)
+        self.insert_values(target, (&named, &all), &values, Overriding::named(overriding(insert)), level)
     }
+}
+
+/// Values in which each `s.*` is the columns that it means.
+fn written_out(values: &[ast::Expr], level: &Level<'_>) -> Result<Vec<ast::Expr>> {
+    let mut all = Vec::with_capacity(values.len());
+    for value in values {
+        let ast::Expr::QualifiedWildcard(table, _) = value else {
+            all.push(value.clone());
+            continue;
+        };
+        let name = parse::parts(table)?.pop().unwrap_or_default();
+        if !level.has_table(&name) {
+            return Err(missing_table(&name, level).at_node(table));
+        }
+        let column = |column: &ScopeColumn| {
+            let parts = [&name, &column.name].map(|part| ast::Ident::with_quote('"', part));
+            ast::Expr::CompoundIdentifier(parts.into())
+        };
+        all.extend(level.of_table(&name).map(column));
+    }
+    Ok(all)
 }
 
 /// Takes the name of a column away.

@@ -130,7 +130,7 @@ fn target(parser: &mut Parser<'_>, text: &str) -> Result<TableFactor> {
     }
     let explicit = takes(parser, "as");
     let alias = match &parser.peek_token_ref().token {
-        Token::Word(_) if explicit || !is_next(parser, "using") => {
+        Token::Word(_) if !is_next(parser, "using") => {
             let name = own(parser.parse_identifier(), text)?;
             Some(TableAlias { explicit, name, columns: Vec::new(), at: None })
         }
