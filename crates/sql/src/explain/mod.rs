@@ -371,6 +371,7 @@ impl Describer<'_> {
         let inner = self.plan(input);
         let table = quoted(&relation.name.name);
         let mut node = Node::named("ModifyTable", format!("{what} on {table}"));
+        node.is_merge = matches!(write.change, Change::Merge { .. });
         node = node.fact("Operation", what).fact("Relation Name", &relation.name.name);
         if let Change::Insert { conflict: Some(conflict), .. } = &write.change {
             let resolution = if conflict.update.is_some() { "UPDATE" } else { "NOTHING" };

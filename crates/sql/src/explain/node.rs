@@ -19,6 +19,8 @@ pub(crate) struct Node {
     pub(super) expected: Expected,
     /// The operator whose rows and times are its own.
     pub(super) address: Option<usize>,
+    /// Whether it is `MERGE`, which counts what it does.
+    pub(super) is_merge: bool,
 }
 
 /// How many rows an operator gives, of how many bytes, and what it costs before the first one and until the last one.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 
 use super::node::{Expected, Node, Property, Value};
-use crate::run::probe::{Probe, Stats};
+use crate::run::probe::{Merged, Probe, Stats};
 
 /// What is shown.
 #[derive(Clone, Debug)]
@@ -57,6 +57,12 @@ impl Report<'_> {
         Some(probe.stats(address).map(Average::of))
     }
 
+    /// How many rows a `MERGE` has treated in each way.
+    fn merged(&self, node: &Node) -> Option<[(&'static str, usize); 4]> {
+        let Merged { inserted, updated, deleted, skipped } = self.probe.filter(|_| node.is_merge)?.merged.get()?;
+        Some([("inserted", inserted), ("updated", updated), ("deleted", deleted), ("skipped", skipped)])
+    }
+
     fn properties<'n>(&self, node: &'n Node) -> impl Iterator<Item = &'n Property> {
         let is_verbose = self.options.is_verbose;
         node.properties.iter().filter(move |property| is_verbose || !property.is_verbose)
@@ -101,6 +107,11 @@ fn push_lines(node: &Node, report: &Report<'_>, indent: usize, is_root: bool, li
     }
     lines.push(line);
     let below = if is_root { 2 } else { indent + 6 };
+    let merged = report.merged(node).into_iter().flatten().filter(|(_, count)| *count > 0);
+    let merged: Vec<String> = merged.map(|(what, count)| format!("{what}={count}")).collect();
+    if !merged.is_empty() {
+        lines.push(format!("{:below$}Tuples: {}", "", merged.join(" ")));
+    }
     for property in report.properties(node) {
         let shown = match &property.value {
             Value::Text(text) => text.clone(),
@@ -157,6 +168,10 @@ fn object(node: &Node, report: &Report<'_>) -> Json {
         }
         object.insert("Actual Rows".to_owned(), json!(rows));
         object.insert("Actual Loops".to_owned(), json!(loops));
+    }
+    for (what, count) in report.merged(node).into_iter().flatten() {
+        let (first, rest) = what.split_at(1);
+        object.insert(format!("Tuples {}{rest}", first.to_uppercase()), json!(count));
     }
     for property in report.properties(node) {
         let value = match &property.value {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a statement that nobody asks about has no probe; its operators are not wrapped.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,22 @@ pub(crate) struct Stats {
     pub(crate) total: Duration,
 }
 
+/// What `MERGE` has done for the rows of its join.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Merged {
+    pub(crate) inserted: usize,
+    pub(crate) updated: usize,
+    pub(crate) deleted: usize,
+    /// Those for which there was nothing to do.
+    pub(crate) skipped: usize,
+}
+
 /// What the operators of a statement have done, by the address of their plan.
 #[derive(Debug, Default)]
 pub(crate) struct Probe {
     stats: RefCell<HashMap<usize, Stats>>,
+    /// A statement has one `MERGE` at most, and nothing is above it.
+    pub(crate) merged: Cell<Option<Merged>>,
 }
 
 /// Which operator it is.

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use osier::table::KeyRange;
 use osier::{Error, TransactionError, Value};
 
+use super::probe::Merged;
 use super::scan::{by_key, loaded, with_encoded, with_encoded_row};
 use super::set::all;
 use super::{Context, Row, evaluate, foreign};
@@ -182,7 +183,9 @@ impl Writer<'_> {
         let columns = self.write.relation.columns.len();
         let mut seen = HashSet::new();
         let (mut gone, mut changes, mut new) = (Vec::new(), Vec::new(), Vec::new());
-        for mut row in all(input, self.context)? {
+        let rows = all(input, self.context)?;
+        let count = rows.len();
+        for mut row in rows {
             self.context.tick()?;
             let Some(clause) = self.clause_for(&row, clauses)? else { continue };
             let writes_old = matches!(clause.action, MergeAction::Update { .. } | MergeAction::Delete);
@@ -208,6 +211,11 @@ impl Writer<'_> {
                     changes.push((row, changed));
                 }
             }
+        }
+        if let Some(probe) = &self.context.probe {
+            let (inserted, updated, deleted) = (new.len(), changes.len(), gone.len());
+            let skipped = count - inserted - updated - deleted;
+            probe.merged.set(Some(Merged { inserted, updated, deleted, skipped }));
         }
         self.context.pending.borrow_mut().begin_step();
         gone.iter().try_for_each(|row| self.delete_row(row))?;

@@ -561,3 +561,77 @@ REVOKE ALL ON SCHEMA public FROM zz_ann;
 DROP ROLE zz_ann, zz_rob, zz_team, zz_boss, zz_admin;
 SET ROLE zz_rob;
 --! 22023
+
+-- MERGE needs what its clauses do, and what they read.
+CREATE ROLE zz_merger;
+CREATE TABLE mt (id int PRIMARY KEY, n int DEFAULT 0, note text);
+CREATE TABLE ms (id int, n int);
+INSERT INTO mt VALUES (1, 1, 'a'), (2, 2, 'b');
+INSERT INTO ms VALUES (1, 10), (3, 30);
+SET ROLE zz_merger;
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED THEN DO NOTHING;
+--! 42501
+RESET ROLE;
+GRANT SELECT ON ms TO zz_merger;
+SET ROLE zz_merger;
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED THEN DO NOTHING;
+--! 42501
+MERGE INTO mt USING ms ON true WHEN NOT MATCHED THEN DO NOTHING;
+--! 42501
+RESET ROLE;
+GRANT INSERT ON mt TO zz_merger;
+SET ROLE zz_merger;
+MERGE INTO mt USING ms ON false WHEN NOT MATCHED AND ms.id = 3 THEN INSERT VALUES (ms.id + 10, ms.n);
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN NOT MATCHED THEN INSERT VALUES (ms.id, ms.n);
+--! 42501
+RESET ROLE;
+GRANT SELECT (id) ON mt TO zz_merger;
+SET ROLE zz_merger;
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN NOT MATCHED THEN INSERT VALUES (ms.id, ms.n);
+MERGE INTO mt USING ms ON mt.id = ms.id AND mt.n > 0 WHEN NOT MATCHED THEN INSERT VALUES (ms.id, ms.n);
+--! 42501
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN NOT MATCHED THEN DO NOTHING;
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED THEN UPDATE SET n = 1;
+--! 42501
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED AND false THEN DELETE;
+--! 42501
+RESET ROLE;
+GRANT UPDATE (n) ON mt TO zz_merger;
+SET ROLE zz_merger;
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED THEN UPDATE SET n = ms.n + 1;
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED THEN UPDATE SET n = mt.n + 1;
+--! 42501
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED THEN UPDATE SET note = 'x';
+--! 42501
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED AND ms.id = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET n = 5;
+--! 42501
+RESET ROLE;
+GRANT DELETE ON mt TO zz_merger;
+SET ROLE zz_merger;
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED AND ms.id = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET n = 5;
+RESET ROLE;
+REVOKE INSERT ON mt FROM zz_merger;
+GRANT INSERT (id) ON mt TO zz_merger;
+SET ROLE zz_merger;
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN NOT MATCHED THEN INSERT (id) VALUES (ms.id);
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN NOT MATCHED THEN INSERT (id, n) VALUES (ms.id, ms.n);
+--! 42501
+MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED THEN INSERT DEFAULT VALUES;
+PREPARE zz_merge AS MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED THEN DELETE;
+RESET ROLE;
+SELECT * FROM mt ORDER BY id;
+--> 1|5|a
+--> 2|2|b
+--> 3|0|NULL
+--> 13|30|NULL
+REVOKE DELETE ON mt FROM zz_merger;
+SET ROLE zz_merger;
+EXECUTE zz_merge;
+--! 42501
+EXPLAIN MERGE INTO mt USING ms ON mt.id = ms.id WHEN MATCHED THEN DELETE;
+--! 42501
+RESET ROLE;
+EXECUTE zz_merge;
+DEALLOCATE zz_merge;
+DROP TABLE mt, ms;
+DROP ROLE zz_merger;
