@@ -265,3 +265,26 @@ fn insert_text(insert: &MergeInsertExpr) -> String {
         overriding(insert).map_or_else(String::new, |word| format!(" OVERRIDING {} VALUE", word.to_uppercase()));
     format!("INSERT{columns}{overriding} {values}")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::{own, statements};
+
+    #[test]
+    fn texts_are_read_back() {
+        for text in [
+            "merge into t using s on t.a = s.a when matched then do nothing",
+            "merge into only (x.t) as a using (values (1, 'b')) v (c, d) on c = a.e when not matched then insert default values",
+            "merge into t * b using s join u on s.a = u.a on b.a = s.a when matched and b.c > 1 then delete",
+            "merge into t using s on true when matched then update set (a, b) = (select 1, 2), c = default when not matched \
+             and s.a is null then insert (a, b) overriding user value values (default, s.b) when not matched then do nothing",
+            "with s (a) as (select 1), w as (delete from t returning *) merge into t using s on false when not matched then \
+             insert overriding system value values (s.*)",
+        ] {
+            let read = statements(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let shown = own::text(&read[0]);
+            assert_eq!(statements(&shown).expect(&shown), read, "{shown}");
+            assert!(!shown.contains("ROW") && !shown.ends_with("SET "), "{shown}");
+        }
+    }
+}
