@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 18] = [
+const FILES: [&str; 19] = [
     "queries",
     "expressions",
     "functions",

@@ -462,8 +462,16 @@ fn star(column: &ScopeColumn, (expr, declared): (&Expr, Declared)) -> Listed {
     }
 }
 
+/// What an index calls a column that is an expression.
+pub(crate) fn index_label(expr: &ast::Expr) -> String {
+    match name_of(expr) {
+        name if name == "?column?" => "expr".to_owned(),
+        name => name,
+    }
+}
+
 /// The name of a column of the list without an alias, as PostgreSQL gives it.
-pub(super) fn name_of(expr: &ast::Expr) -> String {
+pub(crate) fn name_of(expr: &ast::Expr) -> String {
     match expr {
         ast::Expr::Identifier(ident) => parse::name(ident),
         ast::Expr::CompoundIdentifier(idents) => idents.last().map(parse::name).unwrap_or_default(),

@@ -252,19 +252,16 @@ impl Binder<'_> {
     fn inferred_key(&self, target: &Target, inference: &Inference) -> Result<Option<usize>> {
         let relation = &target.relation;
         let mut level = Level::new(None, &self.registers);
-        level.columns = relation_columns(relation, &relation.name.name);
+        level.columns.clone_from(&target.columns);
         level.refuse_aggregates("ON CONFLICT");
         let computed = ComputedColumns::of(relation, &(0..relation.columns.len()));
         let is_read = |expr: &Expr| expr.for_each_column(&mut |at| target.columns[at].is_read());
-        let mut wanted = Vec::with_capacity(inference.keys.len());
+        let mut wanted: Vec<Vec<usize>> = Vec::with_capacity(inference.keys.len());
         for text in &inference.keys {
             let expr = self.expr(&parse::expression(text)?, &level)?.expr;
             is_read(&expr);
-            wanted.push(match expr {
-                Expr::Column(at) => at,
-                // A column that no index has.
-                expr => computed.column_of(&expr).unwrap_or(relation.columns.len()),
-            });
+            let plain = if let Expr::Column(at) = expr { Some(at) } else { None };
+            wanted.push(plain.into_iter().chain(computed.columns_of(&expr)).collect());
         }
         let mut held = Vec::new();
         if let Some(text) = &inference.predicate {
@@ -499,13 +496,20 @@ impl Binder<'_> {
         for (at, column) in relation.columns.iter().enumerate().filter(|(_, column)| column.is_generated) {
             let text = column.default.as_deref().unwrap_or("NULL");
             let expr = parse::expression(text)?;
-            let value = self.keeping(|| match column.computed {
-                Some(Computed::Predicate) => {
-                    let is_so = (self.condition(&expr, "WHERE", &level)?, Expr::Constant(Datum::Bool(true)));
-                    let case = Case { operand: None, branches: vec![is_so], otherwise: Expr::NULL };
-                    Ok(Expr::Case(Box::new(case)))
+            let where_so = |condition: &ast::Expr, value: Expr| {
+                let branches = vec![(self.condition(condition, "WHERE", &level)?, value)];
+                Ok(Expr::Case(Box::new(Case { operand: None, branches, otherwise: Expr::NULL })))
+            };
+            let within = column.within.as_ref().and_then(|name| relation.columns.iter().find(|one| one.name == *name));
+            let value = self.keeping(|| match (column.computed, within) {
+                (Some(Computed::Predicate), _) => where_so(&expr, Expr::Constant(Datum::Bool(true))),
+                (_, within) => {
+                    let value = self.assign(self.expr(&expr, &level)?, &column.name, column.declared)?;
+                    match within.and_then(|within| within.default.as_deref()) {
+                        Some(condition) => where_so(&parse::expression(condition)?, value),
+                        None => Ok(value),
+                    }
                 }
-                _ => self.assign(self.expr(&expr, &level)?, &column.name, column.declared),
             });
             bound.push((at, value?));
         }
@@ -712,8 +716,8 @@ fn generated_always(column: &Column, message: String) -> SqlError {
 fn conflict_key(relation: &Relation, target: &ConflictTarget) -> Result<Option<usize>> {
     match target {
         ConflictTarget::Columns(idents) => {
-            let wanted = idents.iter().map(|ident| relation.need(&parse::name(ident))).collect::<Result<Vec<_>>>()?;
-            inferred(relation, wanted, &|_| false)
+            let wanted = idents.iter().map(|ident| Ok(vec![relation.need(&parse::name(ident))?]));
+            inferred(relation, wanted.collect::<Result<Vec<_>>>()?, &|_| false)
         }
         ConflictTarget::OnConstraint(name) => {
             let name = parse::parts(name)?.pop().unwrap_or_default();
@@ -730,15 +734,12 @@ fn conflict_key(relation: &Relation, target: &ConflictTarget) -> Result<Option<u
     }
 }
 
-/// The key that has some columns, in any order; `holds` says which first columns of partial indexes are true in the rows that are
-/// meant.
-fn inferred(relation: &Relation, mut wanted: Vec<usize>, holds: &dyn Fn(usize) -> bool) -> Result<Option<usize>> {
-    wanted.sort_unstable();
-    wanted.dedup();
+/// The key that has some columns, in any order, each of which may be one of several; `holds` says which first columns of partial
+/// indexes are true in the rows that are meant.
+fn inferred(relation: &Relation, wanted: Vec<Vec<usize>>, holds: &dyn Fn(usize) -> bool) -> Result<Option<usize>> {
     let is_wanted = |columns: &[usize]| {
-        let mut columns = columns.to_vec();
-        columns.sort_unstable();
-        columns == wanted
+        columns.iter().all(|column| wanted.iter().any(|one| one.contains(column)))
+            && wanted.iter().all(|one| one.iter().any(|column| columns.contains(column)))
     };
     if is_wanted(&relation.key) {
         return Ok(None);

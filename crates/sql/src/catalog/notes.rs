@@ -73,6 +73,10 @@ pub(crate) struct ColumnNote {
     /// Of a generated column that statements do not see: what it is to the indexes that have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) computed: Option<Computed>,
+    /// Of a column with the value of an expression: the one with the condition of the index. It is NULL where that does not hold,
+    /// and nothing is computed there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) within: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) identity: Option<Identity>,
     /// The sequence that belongs to the column, as the engine names it.

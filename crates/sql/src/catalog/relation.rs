@@ -58,6 +58,8 @@ pub(crate) struct Column {
     pub(crate) is_generated: bool,
     /// What it is to indexes, where statements do not see it.
     pub(crate) computed: Option<Computed>,
+    /// The column that says where it is computed, if it is not everywhere.
+    pub(crate) within: Option<String>,
     pub(crate) identity: Option<Identity>,
     /// The collation that it was declared with.
     pub(crate) collation: Option<String>,
@@ -91,6 +93,7 @@ impl Relation {
                 default: note.and_then(|note| note.default.clone()),
                 is_generated: note.is_some_and(|note| note.is_generated),
                 computed: note.and_then(|note| note.computed),
+                within: note.and_then(|note| note.within.clone()),
                 identity: note.and_then(|note| note.identity),
                 collation: note.and_then(|note| note.collation.clone()),
             });
@@ -155,12 +158,6 @@ impl Relation {
         column.computed.and(column.default.as_deref())
     }
 
-    /// What an index calls a column of its key.
-    pub(crate) fn key_label(&self, at: usize) -> String {
-        let expr = self.expression(at).and_then(|text| crate::parse::expression(text).ok());
-        expr.map_or_else(|| self.columns[at].name.clone(), |expr| expression_label(&expr))
-    }
-
     /// A column of a key as an index declares it: its name, or an expression.
     pub(crate) fn key_text(&self, at: usize) -> String {
         self.expression(at).map_or_else(|| quoted(&self.columns[at].name), shown_expression)
@@ -199,13 +196,4 @@ pub(crate) fn shown_expression(text: &str) -> String {
         Ok(ast::Expr::Function(_)) => text.to_owned(),
         _ => format!("({text})"),
     }
-}
-
-/// What an index calls a column that is an expression.
-pub(crate) fn expression_label(expr: &ast::Expr) -> String {
-    let called = match expr {
-        ast::Expr::Function(call) => crate::parse::parts(&call.name).ok().and_then(|mut parts| parts.pop()),
-        _ => None,
-    };
-    called.unwrap_or_else(|| "expr".to_owned())
 }

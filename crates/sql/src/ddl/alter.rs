@@ -9,7 +9,7 @@ use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, ObjectName, RenameTableNameKind,
 };
 
-use super::blueprint::{Blueprint, ColumnPlan};
+use super::blueprint::{Blueprint, ColumnPlan, is_reserved_column, reserved_column};
 use super::reach::violated_by_some_row;
 use super::{Defined, Definer};
 use crate::bind::Binder;
@@ -468,6 +468,9 @@ fn rename_column(blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> 
         let table = &blueprint.name.name;
         let message = format!("column \"{new}\" of relation \"{table}\" already exists");
         return Err(SqlError::new(SqlState::DuplicateColumn, message));
+    }
+    if is_reserved_column(new) {
+        return Err(reserved_column(new));
     }
     blueprint.column_mut(old)?.name = new.to_owned();
     blueprint.unqualify_checks();

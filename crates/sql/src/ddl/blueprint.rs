@@ -54,6 +54,8 @@ pub(super) struct ColumnPlan {
     pub(super) is_generated: bool,
     /// What it is to indexes, where statements do not see it.
     pub(super) computed: Option<Computed>,
+    /// The column that says where it is computed, if it is not everywhere.
+    pub(super) within: Option<String>,
     pub(super) identity: Option<Identity>,
     pub(super) sequence: Option<String>,
     pub(super) collation: Option<String>,
@@ -103,6 +105,7 @@ impl Blueprint {
             default: column.default.clone(),
             is_generated: column.is_generated,
             computed: column.computed,
+            within: column.within.clone(),
             identity: column.identity,
             sequence: note(at).and_then(|note| note.sequence.clone()),
             collation: column.collation.clone(),
@@ -162,21 +165,30 @@ impl Blueprint {
         if self.column(&column.name).is_some() {
             return Err(SqlError::named_twice(&column.name));
         }
-        if column.name == HIDDEN_KEY || column.name.starts_with(osier::table::Column::COMPUTED_PREFIX) {
-            let message = format!("the column name \"{}\" is reserved", column.name);
-            return Err(SqlError::new(SqlState::ReservedName, message));
+        if is_reserved_column(&column.name) {
+            return Err(reserved_column(&column.name));
         }
         storage::stored_type(column.declared)?;
         self.columns.insert(self.visible().count(), column);
         Ok(())
     }
 
-    /// The name of the column that has the value of an expression in each row, which is added where there is none.
+    /// The name of the column that has the value of an expression in each row, or in those where the column `within` is true.
+    /// It is added where there is none.
     ///
     /// # Errors
     /// A type that no key has.
-    pub(super) fn compute(&mut self, computed: Computed, text: &str, declared: Declared) -> Result<String> {
-        let is_it = |column: &&ColumnPlan| column.computed == Some(computed) && column.default.as_deref() == Some(text);
+    pub(super) fn compute(
+        &mut self,
+        computed: Computed,
+        text: &str,
+        declared: Declared,
+        within: Option<&str>,
+    ) -> Result<String> {
+        let is_it = |column: &&ColumnPlan| {
+            let is_text = column.default.as_deref() == Some(text);
+            column.computed == Some(computed) && is_text && column.within.as_deref() == within
+        };
         if let Some(known) = self.columns.iter().find(is_it) {
             return Ok(known.name.clone());
         }
@@ -190,6 +202,7 @@ impl Blueprint {
             default: Some(text.to_owned()),
             is_generated: true,
             computed: Some(computed),
+            within: within.map(str::to_owned),
             identity: None,
             sequence: None,
             collation: None,
@@ -306,6 +319,7 @@ impl Blueprint {
                 default: column.default.clone(),
                 is_generated: column.is_generated,
                 computed: column.computed,
+                within: column.within.clone(),
                 identity: column.identity,
                 sequence: column.sequence.clone(),
                 collation: column.collation.clone(),
@@ -323,6 +337,7 @@ impl Blueprint {
                     default: None,
                     is_generated: false,
                     computed: None,
+                    within: None,
                     identity: None,
                     sequence: self.hidden_sequence.clone(),
                     collation: None,
@@ -351,6 +366,15 @@ impl Blueprint {
         notes.comments.retain(|of, _| self.has_part(of));
         Ok(builder.build()?.with_notes(notes.text())?)
     }
+}
+
+/// Whether a column cannot be called so.
+pub(super) fn is_reserved_column(name: &str) -> bool {
+    name == HIDDEN_KEY || name.starts_with(osier::table::Column::COMPUTED_PREFIX)
+}
+
+pub(super) fn reserved_column(name: &str) -> SqlError {
+    SqlError::new(SqlState::ReservedName, format!("the column name \"{name}\" is reserved"))
 }
 
 /// Refuses a column of a type that no key has.

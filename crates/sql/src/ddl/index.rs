@@ -2,9 +2,10 @@
 //!
 //! Expressions and conditions are columns that statements do not see, generated of the others: an index on an expression has the
 //! column of its value, and one with a condition begins with a column that is true where the condition is, and NULL elsewhere.
+//! Its expressions are computed where the condition holds: elsewhere they may have no value at all.
 //!
 //! Invariants:
-//! - A computed column is there as long as some index has it, and there is one for each expression.
+//! - A computed column is there as long as some index has it, and there is one for each expression and condition.
 //! - Its value follows from its row alone, whoever writes it.
 
 use sqlparser::ast::{self, CreateIndex};
@@ -15,9 +16,10 @@ use crate::bind::Binder;
 use crate::bind::forms::collated;
 use crate::bind::from::columns_of;
 use crate::bind::scope::{Level, Typed};
+use crate::bind::select::index_label;
 use crate::catalog::name::Name;
 use crate::catalog::notes::Computed;
-use crate::catalog::relation::{Relation, expression_label};
+use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
@@ -62,15 +64,23 @@ impl Definer<'_, '_> {
             return Err(SqlError::new(SqlState::DuplicateTable, message));
         }
         let mut columns = Vec::with_capacity(parts.len() + 1);
-        if let Some(condition) = &create.predicate {
-            columns.push(self.compute(&mut blueprint, condition, Computed::Predicate)?);
-        }
+        let condition = create.predicate.as_ref();
+        let condition = condition.map(|expr| self.compute(&mut blueprint, expr, (Computed::Predicate, None)));
+        let condition = condition.transpose()?;
         for part in parts {
-            columns.push(match part {
+            let column = match part {
                 Part::Column(name) => name,
-                Part::Expression(expr) => self.compute(&mut blueprint, expr, Computed::Expression)?,
-            });
+                Part::Expression(expr) => {
+                    self.compute(&mut blueprint, expr, (Computed::Expression, condition.as_deref()))?
+                }
+            };
+            if columns.contains(&column) && blueprint.column(&column).is_none() {
+                return Err(SqlError::unsupported("an index that has an expression twice")
+                    .with_hint("Leave it out the second time."));
+            }
+            columns.push(column);
         }
+        columns.splice(0..0, condition);
         let had = Blueprint::of(&relation).columns.len();
         if blueprint.columns.len() > had {
             blueprint.indexes.push(IndexPlan { name, columns, is_unique: create.unique, is_constraint: false });
@@ -83,7 +93,12 @@ impl Definer<'_, '_> {
     }
 
     /// Adds the column that an expression or a condition is, if there is none yet; returns its name.
-    fn compute(&self, blueprint: &mut Blueprint, expr: &ast::Expr, computed: Computed) -> Result<String> {
+    fn compute(
+        &self,
+        blueprint: &mut Blueprint,
+        expr: &ast::Expr,
+        (computed, within): (Computed, Option<&str>),
+    ) -> Result<String> {
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
         // As it is written, so that an error has its place.
@@ -97,7 +112,7 @@ impl Definer<'_, '_> {
         let bound = binder.keeping(|| bind_computed(&binder, blueprint, &place, computed));
         let bound = bound.map_err(SqlError::without_place)?;
         refuse_meaning(&bound.expr, computed)?;
-        blueprint.compute(computed, &text, settled(bound.declared))
+        blueprint.compute(computed, &text, settled(bound.declared), within)
     }
 
     /// Refuses what has the row of the table as a whole: another column would change it, and no row is looked at then.
@@ -240,9 +255,14 @@ fn part(expr: &ast::Expr) -> Result<Part<'_>> {
 fn labels(parts: &[Part<'_>]) -> Vec<String> {
     let label = |part: &Part<'_>| match part {
         Part::Column(name) => name.clone(),
-        Part::Expression(expr) => expression_label(expr),
+        Part::Expression(expr) => index_label(expr),
     };
-    parts.iter().map(label).collect()
+    let mut labels: Vec<String> = Vec::with_capacity(parts.len());
+    for label in parts.iter().map(label) {
+        let numbered = |number: u32| if number == 0 { label.clone() } else { format!("{label}{number}") };
+        labels.extend((0..).map(numbered).find(|label| !labels.contains(label)));
+    }
+    labels
 }
 
 /// The columns of a constraint, which must be named.

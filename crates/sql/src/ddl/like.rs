@@ -2,8 +2,8 @@
 
 use super::Definer;
 use super::blueprint::{Blueprint, ColumnPlan, IndexPlan};
+use crate::bind::select::index_label;
 use crate::catalog::notes::Computed;
-use crate::catalog::relation::expression_label;
 use crate::catalog::rights::Rights;
 use crate::error::Result;
 use crate::parse;
@@ -62,15 +62,18 @@ impl Definer<'_, '_> {
             let mut labels = Vec::with_capacity(index.columns.len());
             for name in &index.columns {
                 let computed = source.columns.iter().find(|column| column.computed.is_some() && column.name == *name);
-                let Some(ColumnPlan { computed: Some(computed), default: Some(text), declared, .. }) = computed else {
+                let Some(ColumnPlan { computed: Some(computed), default: Some(text), declared, within, .. }) = computed
+                else {
                     labels.push(name.clone());
                     columns.push(name.clone());
                     continue;
                 };
                 if *computed == Computed::Expression {
-                    labels.push(expression_label(&parse::expression(text)?));
+                    labels.push(index_label(&parse::expression(text)?));
                 }
-                columns.push(blueprint.compute(*computed, text, *declared)?);
+                // The condition of the index is the first of its columns.
+                let within = within.as_ref().and_then(|_| columns.first().cloned());
+                columns.push(blueprint.compute(*computed, text, *declared, within.as_deref())?);
             }
             let label = if index.is_constraint { "key" } else { "idx" };
             let name = self.index_name(blueprint, None, Some(&labels), label)?;

@@ -95,7 +95,8 @@ impl Definer<'_, '_> {
         };
         made.or_else(|error| {
             let relation = self.sql.relation(table)?;
-            let columns = columns.iter().map(|column| relation.need(column)).collect::<Result<Vec<_>>>()?;
+            let position = |name: &&str| relation.columns.iter().position(|column| column.name == **name);
+            let columns: Vec<usize> = columns.iter().filter_map(position).collect();
             Err(self.not_unique(&relation, name, &columns, error))
         })
     }

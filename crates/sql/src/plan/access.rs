@@ -51,17 +51,16 @@ pub(crate) fn sargs<'c>(
     drops: bool,
 ) -> Vec<Sarg<'c>> {
     let computed = ComputedColumns::of(relation, columns);
-    let column_of = |expr: &Expr| position(columns, expr).or_else(|| computed.column_of(expr));
     let is_usable = |expr: &Expr| is_known(expr) && !expr.is_volatile();
     let mut sargs = Vec::new();
     for (at, condition) in conditions.iter().copied().enumerate() {
         let Expr::Compare(parts) = condition else { continue };
         let (comparison, left, right) = &**parts;
-        if let Some(column) = column_of(left).filter(|_| is_usable(right)) {
-            sargs.push(Sarg { column, comparison: *comparison, value: right, condition: at });
-        }
-        if let Some(column) = column_of(right).filter(|_| is_usable(left)) {
-            sargs.push(Sarg { column, comparison: comparison.swapped(), value: left, condition: at });
+        for (expr, value, comparison) in [(left, right, *comparison), (right, left, comparison.swapped())] {
+            if is_usable(value) {
+                let found = position(columns, expr).into_iter().chain(computed.columns_of(expr));
+                sargs.extend(found.map(|column| Sarg { column, comparison, value, condition: at }));
+            }
         }
     }
     let held = computed.held(conditions, drops).into_iter();

@@ -1,6 +1,7 @@
 //! Expressions of indexes, and conditions of partial ones, in the conditions of a query.
 //!
-//! Invariant: an expression is taken for a computed column only over a row of the table itself, where both have the same value.
+//! Invariant: an expression is taken for a computed column only over a row of the table itself, where both have the same value: a
+//! column of a partial index is in no other one, and such an index is read only where its condition holds.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -32,9 +33,9 @@ impl ComputedColumns {
         found
     }
 
-    /// The column of the table that has the value of an expression.
-    pub(crate) fn column_of(&self, expr: &Expr) -> Option<usize> {
-        self.expressions.iter().find(|(_, known)| is_same(known, expr)).map(|(column, _)| *column)
+    /// The columns of the table that have the value of an expression, those of a partial index only where its condition holds.
+    pub(crate) fn columns_of(&self, expr: &Expr) -> impl Iterator<Item = usize> {
+        self.expressions.iter().filter(|(_, known)| is_same(known, expr)).map(|(column, _)| *column)
     }
 
     /// The columns that are true in all rows of which the conditions hold, each with the position of a condition that says a part
@@ -73,6 +74,12 @@ fn implies(condition: &Expr, part: &Expr) -> bool {
     match condition {
         Expr::And(conditions) => return conditions.iter().any(|one| implies(one, part)),
         Expr::Or(alternatives) => return alternatives.iter().all(|one| implies(one, part)),
+        Expr::InList(list, false) if !matches!(part, Expr::InList(..)) => {
+            let equal = |value: &Expr| Expr::Compare(Box::new((Comparison::Equal, list.0.clone(), value.clone())));
+            if list.1.iter().all(|value| implies(&equal(value), part)) {
+                return true;
+            }
+        }
         _ => {}
     }
     match part {
@@ -218,6 +225,7 @@ mod tests {
         assert!(implies(&Expr::Or(vec![is(Equal, 0, 7), is(Equal, 0, 8)]), &is(Greater, 0, 3)));
         assert!(implies(&is(Equal, 0, 7), &there(0)) && !implies(&is(Equal, 0, 7), &there(1)));
         assert!(implies(&one_of(&[1, 2]), &there(0)) && implies(&one_of(&[1, 2]), &one_of(&[2, 3, 1])));
+        assert!(implies(&one_of(&[4, 5]), &is(Greater, 0, 3)) && !implies(&one_of(&[3, 4]), &is(Greater, 0, 3)));
         assert!(!implies(&one_of(&[1, 4]), &one_of(&[2, 3, 1])) && implies(&is(Equal, 0, 2), &one_of(&[2, 3])));
         assert!(implies(&Expr::Is(Box::new(column(1)), true), &column(1)));
         assert!(implies(&Expr::Is(Box::new(column(1)), false), &not(column(1))));

@@ -286,3 +286,76 @@ SELECT a FROM m WHERE a = 1;
 --> 1
 SELECT a FROM m WHERE a = 1 AND a > 10;
 DROP TABLE tt, u, c, m;
+-- Expressions of a partial index are computed where its condition holds.
+CREATE TABLE k (id int PRIMARY KEY, kind text, data text, e text);
+CREATE INDEX k_num ON k ((data::int)) WHERE kind = 'num';
+CREATE INDEX ON k ((100 / length(e))) WHERE e <> '';
+CREATE INDEX ON k (lower(e), (e || 'x')) WHERE length(e) < 100;
+CREATE INDEX ON k (e) WHERE length(e) < 100;
+CREATE INDEX ON k ((data::int), id) WHERE kind = 'num' AND e IS NOT NULL;
+INSERT INTO k VALUES (1, 'str', 'hello', ''), (2, 'str', 'x', repeat('x', 5000)), (3, 'num', '7', 'x'), (4, 'num', '8', NULL);
+INSERT INTO k VALUES (5, 'num', 'hello', 'x');
+--! 22P02
+UPDATE k SET kind = 'num' WHERE id = 1;
+--! 22P02
+SELECT id FROM k WHERE length(e) < 100 AND lower(e) = 'x';
+--> 3
+SELECT id FROM k WHERE e <> '' AND e = 'x';
+--> 3
+CREATE INDEX ON k ((length(e) / 0)) WHERE false;
+SELECT indexname FROM pg_indexes WHERE tablename = 'k' ORDER BY indexname COLLATE "C";
+--> k_data_id_idx
+--> k_e_idx
+--> k_expr_idx
+--> k_expr_idx1
+--> k_lower_expr_idx
+--> k_num
+--> k_pkey
+CREATE TABLE l (LIKE k INCLUDING INDEXES);
+INSERT INTO l VALUES (1, 'str', 'hello', '');
+SELECT indexdef FROM pg_indexes WHERE tablename = 'l' ORDER BY indexname COLLATE "C";
+--> CREATE INDEX l_data_id_idx ON public.l USING btree (((data)::integer), id) WHERE ((kind = 'num'::text) AND (e IS NOT NULL))
+--> CREATE INDEX l_data_idx ON public.l USING btree (((data)::integer)) WHERE (kind = 'num'::text)
+--> CREATE INDEX l_e_idx ON public.l USING btree (e) WHERE (length(e) < 100)
+--> CREATE INDEX l_expr_idx ON public.l USING btree (((100 / length(e)))) WHERE (e <> ''::text)
+--> CREATE INDEX l_expr_idx1 ON public.l USING btree (((length(e) / 0))) WHERE false
+--> CREATE INDEX l_lower_expr_idx ON public.l USING btree (lower(e), ((e || 'x'::text))) WHERE (length(e) < 100)
+--> CREATE UNIQUE INDEX l_pkey ON public.l USING btree (id)
+ALTER TABLE k RENAME COLUMN kind TO sort;
+ALTER TABLE k RENAME COLUMN data TO what;
+INSERT INTO k VALUES (9, 'str', 'hello', 'x'), (10, 'num', '55', 'x');
+ALTER TABLE k ALTER COLUMN sort TYPE varchar(10);
+SELECT id FROM k WHERE sort = 'num' ORDER BY what;
+--> 10
+--> 3
+--> 4
+ALTER TABLE k DROP COLUMN sort;
+INSERT INTO k VALUES (11, 'hello', 'y');
+SELECT indexname FROM pg_indexes WHERE tablename = 'k' ORDER BY indexname COLLATE "C";
+--> k_e_idx
+--> k_expr_idx
+--> k_expr_idx1
+--> k_lower_expr_idx
+--> k_pkey
+-- A cast that changes nothing, an alias, and a list.
+CREATE TABLE n (id int PRIMARY KEY, v varchar(8), c char(4), a int);
+CREATE UNIQUE INDEX u1 ON n ((v::text));
+INSERT INTO n VALUES (1, 'a');
+INSERT INTO n VALUES (2, 'a') ON CONFLICT ((v::text)) DO NOTHING;
+SELECT id FROM n WHERE v::text = 'a';
+--> 1
+CREATE UNIQUE INDEX u4 ON n ((c::text));
+INSERT INTO n VALUES (4, 'c', 'q');
+INSERT INTO n VALUES (5, 'b', 'q') ON CONFLICT ((c::text)) DO NOTHING;
+CREATE UNIQUE INDEX u5 ON n ((a % 10)) WHERE id > 2;
+INSERT INTO n VALUES (13, 'd', 'r', 5);
+INSERT INTO n AS z VALUES (12, 'e', 's', 25) ON CONFLICT ((z.a % 10)) WHERE z.id > 2 DO NOTHING;
+INSERT INTO n VALUES (12, 'e', 's', 25) ON CONFLICT ((a % 10)) WHERE id IN (5, 6) DO NOTHING;
+INSERT INTO n VALUES (12, 'e', 's', 25) ON CONFLICT ((a % 10)) WHERE id IN (1, 6) DO NOTHING;
+--! 42P10
+MERGE INTO n USING (VALUES (20, 'v20', 7), (13, 'v13', 8)) s(id, v, a) ON n.id = s.id WHEN MATCHED THEN UPDATE SET a = s.a WHEN NOT MATCHED THEN INSERT (id, v, a) VALUES (s.id, s.v, s.a);
+SELECT id FROM n WHERE a % 10 = 8 AND id > 5;
+--> 13
+SELECT id FROM n WHERE a % 10 = 7 AND id > 5;
+--> 20
+DROP TABLE k, l, n;

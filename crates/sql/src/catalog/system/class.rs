@@ -6,13 +6,16 @@ use super::snapshot::{SequenceObject, Sort, TableObject, derived_oid};
 use super::{
     BTREE, Catalog, FIRST_ROLE, HEAP, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, acl, array, kind, oid, role, text, view,
 };
+use crate::bind::select::index_label;
 use crate::catalog::listing::Sequence;
 use crate::catalog::name::Name;
 use crate::catalog::notes::Identity;
+use crate::catalog::relation::Relation;
 use crate::catalog::rights::Object as Rights;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Float, Int, Null};
 use crate::error::Result;
+use crate::parse;
 use crate::run::Row;
 use crate::types::{Declared, Type};
 
@@ -363,7 +366,7 @@ fn table_attributes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>
     }
     for index in table.indexes.iter().filter(|index| scope.has(index.oid, "")) {
         for (at, column) in index.columns.iter().enumerate() {
-            let label = relation.key_label(*column);
+            let label = key_label(relation, *column);
             let column = &relation.columns[*column];
             let attribute = Attribute {
                 relation: index.oid,
@@ -381,6 +384,12 @@ fn table_attributes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>
         }
     }
     Ok(())
+}
+
+/// What an index calls a column of its key.
+fn key_label(relation: &Relation, at: usize) -> String {
+    let expr = relation.expression(at).and_then(|text| parse::expression(text).ok());
+    expr.map_or_else(|| relation.columns[at].name.clone(), |expr| index_label(&expr))
 }
 
 pub(super) fn defaults(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row>> {
