@@ -142,9 +142,11 @@ impl Definer<'_, '_> {
                 (None, None) => binder.default_of(&new, at)?,
             });
         }
-        // What is only copied is not read.
+        // What is only copied is not read. A column that takes the values of another one is more than that: what is computed of
+        // it changes, and checks look at it.
         let column = |expr: &Expr| if let Expr::Column(at) = expr { Some(*at) } else { None };
-        let copied = exprs.iter().map(column).collect::<Option<Vec<_>>>().filter(|_| !new.has_hidden_key);
+        let is_copied = values.is_empty() && !new.has_hidden_key;
+        let copied = exprs.iter().map(column).collect::<Option<Vec<_>>>().filter(|_| is_copied);
         let generated = binder.generated(&new)?;
         let checks = binder.checks(&new)?;
         let query = binder.finish(Plan::Nothing);

@@ -359,3 +359,18 @@ SELECT id FROM n WHERE a % 10 = 8 AND id > 5;
 SELECT id FROM n WHERE a % 10 = 7 AND id > 5;
 --> 20
 DROP TABLE k, l, n;
+-- A column that takes the values of another one.
+CREATE TABLE o (id int PRIMARY KEY, a int CHECK (a > 0), b int);
+INSERT INTO o VALUES (1, 1, 50), (2, 60, 2);
+CREATE INDEX ON o ((a + 1));
+CREATE INDEX ON o (id) WHERE a > 10;
+ALTER TABLE o ALTER COLUMN a TYPE int USING b;
+SELECT id FROM o WHERE a + 1 = 51;
+--> 1
+SELECT id FROM o WHERE a > 10 AND id < 9;
+--> 1
+SELECT id FROM o WHERE a + 1 = 2;
+UPDATE o SET b = -1;
+ALTER TABLE o ALTER COLUMN a TYPE int USING b;
+--! 23514
+DROP TABLE o;
