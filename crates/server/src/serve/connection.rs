@@ -277,7 +277,7 @@ impl Connection {
     pub async fn fail(&mut self, error: SqlError) -> Result<(), End> {
         let error = self.act(|session| session.fail(error)).await?;
         self.push_notices();
-        // An error may tell of rows: it is sent when these are durable.
+        // An error may tell of rows: it is sent when these are durable, unless a savepoint keeps the transaction open.
         let observed = self.guard(Session::take_observed)?;
         self.keep(observed);
         self.server.statistics.error(error.code());

@@ -19,17 +19,24 @@ use std::thread;
 use osier::Receipt;
 
 use super::inbox::{Inbox, Load};
-use super::{Notification, QUEUE_BYTES_MAX};
+use super::{Notification, OVERHEAD_BYTES, QUEUE_BYTES_MAX};
 use crate::error::{Result, SqlError, SqlState};
 
-/// What committed transactions have sent, with those that listened then.
+/// What a committed transaction has sent, for those that listened then. Each gets its own and keeps nothing else.
 struct Batch {
-    notifications: Arc<[Notification]>,
-    recipients: Vec<(Inbox, Load)>,
+    recipients: Vec<Recipient>,
     /// The sender's own, if it is among them.
     own: Option<Inbox>,
     bytes: usize,
     receipt: Receipt,
+}
+
+/// Who listened, with what is for it.
+struct Recipient {
+    inbox: Inbox,
+    /// Shared with those that listen to the same of its channels.
+    notifications: Arc<[Notification]>,
+    load: Load,
 }
 
 /// Where a transaction is that notifies.
@@ -163,15 +170,14 @@ impl Drop for Exchange {
 impl Turn {
     /// The transaction has committed. `own` is the inbox of its session, if that has one.
     pub(crate) fn committed(self, notifications: Vec<Notification>, receipt: Receipt, own: Option<&Inbox>) {
-        let recipients = self.shared.recipients(&notifications);
+        let (recipients, bytes) = self.shared.recipients(&notifications);
         if recipients.is_empty() {
             return;
         }
-        let own = own.filter(|own| recipients.iter().any(|(inbox, _)| inbox.number() == own.number())).cloned();
+        let own = own.filter(|own| recipients.iter().any(|one| one.inbox.number() == own.number())).cloned();
         own.iter().for_each(Inbox::expect_own);
-        let bytes = notifications.iter().map(Notification::bytes).sum();
         self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let batch = Batch { notifications: notifications.into(), recipients, own, bytes, receipt };
+        let batch = Batch { recipients, own, bytes, receipt };
         self.end(Stage::Committed(batch));
     }
 
@@ -207,22 +213,39 @@ impl Shared {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who listens now to what was sent, with how much it is.
-    fn recipients(&self, notifications: &[Notification]) -> Vec<(Inbox, Load)> {
+    /// Who listens now to what was sent, and how many bytes that takes.
+    fn recipients(&self, sent: &[Notification]) -> (Vec<Recipient>, usize) {
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let mut channels: Vec<usize> = Vec::with_capacity(sent.len());
+        let mut of_inbox: HashMap<u64, (Inbox, Vec<usize>)> = HashMap::new();
         let listeners = self.listeners();
-        let mut channels: HashMap<&Arc<str>, Load> = HashMap::new();
-        for sent in notifications {
-            if listeners.contains_key(&sent.channel) {
-                channels.entry(&sent.channel).or_default().add(Load { count: 1, bytes: sent.bytes() });
+        for notification in sent {
+            let next = numbers.len();
+            let number = *numbers.entry(&notification.channel).or_insert(next);
+            if number == next {
+                for (inbox_number, inbox) in listeners.get(&notification.channel).into_iter().flatten() {
+                    of_inbox.entry(*inbox_number).or_insert_with(|| (inbox.clone(), Vec::new())).1.push(number);
+                }
             }
+            channels.push(number);
         }
-        let mut recipients: HashMap<u64, (Inbox, Load)> = HashMap::new();
-        for (channel, load) in channels {
-            for (number, inbox) in listeners.get(channel).into_iter().flatten() {
-                recipients.entry(*number).or_insert_with(|| (inbox.clone(), Load::default())).1.add(load);
-            }
+        drop(listeners);
+        let mut groups: HashMap<Vec<usize>, Vec<Inbox>> = HashMap::new();
+        of_inbox.into_values().for_each(|(inbox, heard)| groups.entry(heard).or_default().push(inbox));
+        let (mut recipients, mut bytes, mut is_heard) = (Vec::new(), 0, vec![false; numbers.len()]);
+        for (heard, inboxes) in groups {
+            let has = |number: &usize| heard.binary_search(number).is_ok();
+            let own = sent.iter().zip(&channels).filter(|(_, number)| has(number)).map(|(one, _)| one.clone());
+            let notifications: Arc<[Notification]> = own.collect();
+            let load = Load { count: notifications.len(), bytes: notifications.iter().map(Notification::bytes).sum() };
+            bytes += load.count * OVERHEAD_BYTES;
+            heard.into_iter().for_each(|number| is_heard[number] = true);
+            let recipient = |inbox| Recipient { inbox, notifications: notifications.clone(), load };
+            recipients.extend(inboxes.into_iter().map(recipient));
         }
-        recipients.into_values().collect()
+        let payloads = sent.iter().zip(&channels).filter(|(_, number)| is_heard[**number]);
+        bytes += payloads.map(|(one, _)| one.bytes()).sum::<usize>();
+        (recipients, bytes)
     }
 
     /// Hands out the notifications of the first turns, up to one that is not durable.
@@ -272,6 +295,41 @@ impl Shared {
 
 impl Batch {
     fn hand_out(&self, wakers: &mut Vec<Waker>) {
-        wakers.extend(self.recipients.iter().filter_map(|(inbox, load)| inbox.put(&self.notifications, *load)));
+        wakers.extend(self.recipients.iter().filter_map(|one| one.inbox.put(&one.notifications, one.load)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_listens_keeps_its_own_alone() {
+        let exchange = Exchange::default();
+        let channel = |name: &str| -> Arc<str> { name.into() };
+        let inboxes: Vec<Inbox> = (0..4).map(Inbox::new).collect();
+        exchange.join(&[channel("a")], &inboxes[0]);
+        exchange.join(&[channel("a")], &inboxes[1]);
+        exchange.join(&[channel("b"), channel("a")], &inboxes[2]);
+        exchange.join(&[channel("other")], &inboxes[3]);
+        let junk: Arc<str> = "x".repeat(7000).into();
+        let sent = ["junk", "a", "b", "junk", "a"].map(|name| Notification {
+            pid: 1,
+            channel: channel(name),
+            payload: if name == "junk" { junk.clone() } else { "p".into() },
+        });
+        let (recipients, bytes) = exchange.0.recipients(&sent);
+        drop(sent);
+        assert_eq!(Arc::strong_count(&junk), 1, "nobody listens to it");
+        assert!(bytes < 2000, "{bytes}");
+        let mut heard: Vec<(u64, String)> = Vec::new();
+        for Recipient { inbox, notifications, load } in &recipients {
+            assert_eq!(load.count, notifications.len());
+            assert!(inbox.put(notifications, *load).is_none());
+            let names: Vec<&str> = notifications.iter().map(|one| &*one.channel).collect();
+            heard.push((inbox.number(), names.join(" ")));
+        }
+        heard.sort();
+        assert_eq!(heard, [(0, "a a".to_owned()), (1, "a a".to_owned()), (2, "a b a".to_owned())]);
     }
 }

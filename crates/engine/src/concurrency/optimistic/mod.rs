@@ -40,8 +40,8 @@ use crate::log::gathering::{Gathered, Gathering, Overwritten, lane};
 use crate::log::protocol::SourceOf;
 use crate::table::store::RecordTree;
 
-/// How often a validation that asks for existence looks whether a commit of others is over. That takes a millisecond at most,
-/// and one of some thousand rows less.
+/// How often a validation that asks for existence looks whether a commit of others is over: with free processors for about a
+/// millisecond, which one of some thousand rows does not take.
 const REST_WAITS_MAX: u32 = 260;
 
 /// The reads of one optimistic transaction.
