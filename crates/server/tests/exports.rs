@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 
 use osier::table::{Schema, Type};
 use osier::{Config, Database};
+use support::client::prints;
+use support::served::Served;
 use support::{Directory, Running, eventually, fails, json, osier, succeeds};
 
 const SMALL_FILES: &str = "--set ring_bytes=4194304 --set segment_bytes=8388608";
@@ -50,6 +52,28 @@ fn a_closed_database_is_exported_and_imported() {
     std::fs::write(directory.join("again/table-1.jsonl"), "").unwrap();
     assert!(fails(&directory, "import --dir fresh --from again", 10).contains("table-1.jsonl is damaged"));
     assert!(!directory.join("fresh").exists());
+}
+
+/// A table that was made anew keeps its number in the catalog, which another one would get in the new database.
+#[test]
+fn tables_of_an_import_have_numbers_of_their_own() {
+    let directory = Directory::new();
+    let shell = |database: &str, sql: &str| prints(&directory, &["shell", "--dir", database, "-A", "-t", "-c", sql]);
+    let served = Served::start(&directory, "--auth trust");
+    shell("db", "CREATE TABLE a (a1 int PRIMARY KEY); CREATE TABLE b (b1 int PRIMARY KEY); CREATE TABLE c (c1 text)");
+    shell("db", "TRUNCATE a; CREATE INDEX ON a ((a1 + 1)) WHERE a1 > 2; INSERT INTO a VALUES (1), (5)");
+    let all = "SELECT count(*), count(DISTINCT oid) FROM pg_class WHERE relkind = 'r' AND relname IN ('a', 'b', 'c')";
+    drop(served);
+    assert_eq!(shell("db", all), "3|3\n");
+    let number = "SELECT oid FROM pg_class WHERE relname = 'a'";
+    assert_eq!(shell("db", number), shell("db", number), "it stays the same when it is opened again");
+    succeeds(&directory, "export --dir db --to out");
+    succeeds(&directory, "import --dir new --from out");
+    assert_eq!(shell("new", all), "3|3\n");
+    let names = "SELECT 'a'::regclass, 'c'::regclass, 'a'::regclass::oid = 'c'::regclass::oid";
+    assert_eq!(shell("new", names), "a|c|f\n");
+    assert_eq!(shell("new", "SELECT indexname FROM pg_indexes ORDER BY 1"), "a_expr_idx\na_pkey\nb_pkey\n");
+    assert_eq!(shell("new", "SELECT a1 FROM a WHERE a1 + 1 = 6 AND a1 > 2"), "5\n");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use osier::{Database, Error, Table, Transaction, TransactionError, Value};
 
 use crate::bind::{Binder, Names, NoNames};
 use crate::catalog::name::Name;
+use crate::catalog::numbers;
 use crate::catalog::objects::{self, Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::roles;
@@ -69,6 +70,7 @@ impl Sql {
     pub fn new(db: Arc<Database>) -> Result<Arc<Sql>> {
         roles::prepare(&db)?;
         objects::prepare(&db)?;
+        numbers::prepare(&db)?;
         let sql = Arc::new(Sql {
             db,
             relations: Mutex::default(),

@@ -3,6 +3,7 @@
 pub(crate) mod listing;
 pub(crate) mod name;
 pub(crate) mod notes;
+pub(crate) mod numbers;
 pub(crate) mod objects;
 pub(crate) mod relation;
 pub(crate) mod rights;
