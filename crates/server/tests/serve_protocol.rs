@@ -211,6 +211,23 @@ fn what_is_sent_together_is_answered_in_order_and_errors_skip_to_sync() {
 }
 
 #[test]
+fn who_says_at_once_that_nothing_more_comes_is_answered() {
+    let directory = Directory::new();
+    let served = trusting(&directory);
+    served.client().ask(&query(TABLE));
+    let terminate = || message(b'X', b"");
+    for _ in 0..5 {
+        let mut client = served.client();
+        client.send(&[query("INSERT INTO t VALUES (1)"), query(FIVE_ROWS), terminate()].concat());
+        assert_eq!((kinds(&client.answers()), kinds(&client.answers())), ("CZ".into(), "TDDDDDCZ".into()));
+        assert!(client.answer().is_none(), "the connection is closed");
+        let mut client = served.client();
+        client.send(&[parse("", FIVE_ROWS), bind("", ""), execute("", 0), sync(), terminate()].concat());
+        assert_eq!(kinds(&client.answers()), "12DDDDDCZ");
+    }
+}
+
+#[test]
 fn copy_goes_both_ways() {
     let directory = Directory::new();
     let served = trusting(&directory);

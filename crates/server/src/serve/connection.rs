@@ -248,7 +248,11 @@ impl Connection {
                 return Err(SqlError::unsupported("the function call message").with_hint(hint).into());
             }
             Request::Password(_) => return Err(End::Fatal(violation("unexpected password message")).into()),
-            Request::Terminate => return Err(End::Closed.into()),
+            Request::Terminate => {
+                // What it has asked for before it may still read.
+                self.flush().await?;
+                return Err(End::Closed.into());
+            }
         }
         Ok(())
     }

@@ -471,7 +471,7 @@ pub(crate) fn index_label(expr: &ast::Expr) -> String {
 }
 
 /// The name of a column of the list without an alias, as PostgreSQL gives it.
-pub(crate) fn name_of(expr: &ast::Expr) -> String {
+pub(super) fn name_of(expr: &ast::Expr) -> String {
     match expr {
         ast::Expr::Identifier(ident) => parse::name(ident),
         ast::Expr::CompoundIdentifier(idents) => idents.last().map(parse::name).unwrap_or_default(),

@@ -358,8 +358,7 @@ impl Definer<'_, '_> {
         for check in std::mem::take(&mut blueprint.checks) {
             let condition = binder.check(relation, &check)?;
             let reads = condition.any(&|part| matches!(part, Expr::Column(column) if *column == at));
-            let is_word = name.chars().all(is_of_word);
-            if !reads || is_word && !mentions(&check.expression, name) {
+            if !reads || !may_mention(&check.expression, name) {
                 kept.push(check);
             }
         }
@@ -457,6 +456,11 @@ fn keeps_values(from: Declared, to: Declared) -> bool {
 /// Whether an expression names a column.
 pub(super) fn mentions(expression: &str, name: &str) -> bool {
     expression.split(|c| !is_of_word(c)).any(|word| word == name)
+}
+
+/// Whether an expression may name a column: of a name that is no word that is not known.
+pub(super) fn may_mention(expression: &str, name: &str) -> bool {
+    !name.chars().all(is_of_word) || mentions(expression, name)
 }
 
 fn is_of_word(c: char) -> bool {

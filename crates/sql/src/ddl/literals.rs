@@ -4,7 +4,7 @@
 use sqlparser::ast;
 
 use super::Definer;
-use super::alter::mentions;
+use super::alter::may_mention;
 use super::blueprint::{Blueprint, ColumnPlan};
 use super::index::bind_computed;
 use crate::bind::Binder;
@@ -71,14 +71,14 @@ impl Definer<'_, '_> {
         }
         for at in 0..blueprint.checks.len() {
             let expression = &blueprint.checks[at].expression;
-            if mentions(expression, name) {
+            if may_mention(expression, name) {
                 blueprint.checks[at].expression = self.with_types(blueprint, expression, &Place::Check)?;
             }
         }
         for at in 0..blueprint.columns.len() {
             let ColumnPlan { computed, default, .. } = &blueprint.columns[at];
             if let (Some(computed), Some(text)) = (computed, default)
-                && mentions(text, name)
+                && may_mention(text, name)
             {
                 let text = self.with_types(blueprint, text, &Place::Index(*computed))?;
                 blueprint.columns[at].default = Some(text);

@@ -63,7 +63,7 @@ pub(super) struct Notifying {
 
 /// What a transaction asks for that commits.
 pub(super) struct Settled {
-    left: Vec<Arc<str>>,
+    left: HashSet<Arc<str>>,
     turn: Option<Turn>,
 }
 
@@ -113,18 +113,18 @@ impl Notifying {
     }
 
     /// The channels that the transaction adds to what the session listens to, and those that it takes away.
-    fn changed(&self) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
-        let (mut added, mut left) = (Vec::new(), HashSet::new());
+    fn changed(&self) -> (Vec<Arc<str>>, HashSet<Arc<str>>) {
+        let (mut listened, mut added, mut left) = (Vec::new(), HashSet::new(), HashSet::new());
         for change in &self.changes {
             match change {
                 Change::Listen(channel) => {
-                    let is_known = self.channels.contains_key(channel) || added.contains(channel);
-                    if !left.remove(channel) && !is_known {
-                        added.push(channel.clone());
+                    let is_known = self.channels.contains_key(channel);
+                    if !left.remove(channel) && !is_known && added.insert(channel) {
+                        listened.push(channel);
                     }
                 }
                 Change::Unlisten(channel) => {
-                    added.retain(|other| other != channel);
+                    added.remove(channel);
                     left.extend(self.channels.get_key_value(channel).map(|(channel, _)| channel.clone()));
                 }
                 Change::UnlistenAll => {
@@ -133,7 +133,8 @@ impl Notifying {
                 }
             }
         }
-        (added, left.into_iter().collect())
+        // Once each: what was taken away may have been added again.
+        (listened.into_iter().filter(|channel| added.remove(*channel)).cloned().collect(), left)
     }
 
     /// Checks that the transaction may send what it is about to.

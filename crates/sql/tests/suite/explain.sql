@@ -388,3 +388,43 @@ EXPLAIN (COSTS off) SELECT s.m FROM xb FULL JOIN (SELECT id, m FROM xv WHERE m >
 -->               Filter: ((xa.n <> 3) AND ((xa.n + 1) > 2))
 DROP VIEW xw, xv;
 DROP TABLE xa, xb;
+-- Indexes on expressions, and partial ones.
+CREATE TABLE job (id int PRIMARY KEY, state text NOT NULL, at int NOT NULL, email text);
+CREATE UNIQUE INDEX job_email ON job (lower(email));
+CREATE INDEX job_waiting ON job (at) WHERE state = 'waiting';
+CREATE INDEX job_sum ON job ((id + at)) WHERE at > 5;
+INSERT INTO job SELECT g, CASE WHEN g % 100 = 0 THEN 'waiting' ELSE 'done' END, g, 'E' || g FROM generate_series(1, 2000) g;
+EXPLAIN (COSTS off) SELECT * FROM job WHERE lower(email) = 'e7';
+--> Index Scan using job_email on job
+-->   Index Cond: (lower(email) = 'e7'::text)
+EXPLAIN (COSTS off) SELECT * FROM job WHERE state = 'waiting' ORDER BY at LIMIT 3;
+--> Limit
+-->   ->  Index Scan using job_waiting on job
+-->         Filter: (state = 'waiting'::text)
+EXPLAIN (COSTS off) SELECT * FROM job WHERE state = 'waiting' AND at > 500;
+--> Index Scan using job_waiting on job
+-->   Index Cond: (at > 500)
+-->   Filter: (state = 'waiting'::text)
+EXPLAIN (COSTS off) SELECT * FROM job WHERE id + at = 20 AND at = 10;
+--> Index Scan using job_sum on job
+-->   Index Cond: ((id + at) = 20)
+-->   Filter: (at = 10)
+EXPLAIN (COSTS off) SELECT * FROM job WHERE id + at = 20;
+--> Seq Scan on job
+-->   Filter: ((id + at) = 20)
+EXPLAIN (COSTS off) SELECT * FROM job WHERE state = 'done' AND at > 500;
+--> Seq Scan on job
+-->   Filter: ((state = 'done'::text) AND (at > 500))
+EXPLAIN (COSTS off) SELECT b.id FROM job a JOIN job b ON lower(b.email) = lower(a.email) WHERE a.id = 5;
+--> Nested Loop
+-->   ->  Index Scan using job_pkey on job a
+-->         Index Cond: (a.id = 5)
+-->   ->  Index Scan using job_email on job b
+-->         Index Cond: (lower(b.email) = lower(a.email))
+EXPLAIN (COSTS off) SELECT b.id FROM item a LEFT JOIN job b ON b.at = a.kind AND b.state = 'waiting' WHERE a.id = 5;
+--> Nested Loop Left Join
+-->   ->  Index Scan using item_pkey on item a
+-->         Index Cond: (a.id = 5)
+-->   ->  Index Scan using job_waiting on job b
+-->         Index Cond: (b.at = a.kind)
+-->         Filter: (b.state = 'waiting'::text)

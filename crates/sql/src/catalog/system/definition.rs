@@ -68,8 +68,8 @@ pub(super) fn index(catalog: &Catalog<'_>, number: u32, column: i64, is_pretty: 
         false => format!("{}.{}", quoted(&name.schema), quoted(&name.name)),
     };
     let keys: Vec<String> = index.columns.iter().map(|at| key(catalog, table, *at, is_pretty)).collect();
-    let predicate = table
-        .predicate(index)
+    let predicate = index.predicate.as_ref();
+    let predicate = predicate
         .map(|kept| format!(" WHERE {}", deparse::condition(&table.relation, kept, catalog.settings, is_pretty)));
     Ok(text(format!(
         "CREATE {}INDEX {} ON {of} USING btree ({}){}",

@@ -55,7 +55,7 @@ fn index_row(table: &TableObject, index: &IndexObject) -> Row {
         array(types().map(|ty| oid(kind::class_of(ty)))),
         array(types().map(|_| Int(0))),
         expressions.map_or(Null, text),
-        table.predicate(index).map_or(Null, text),
+        index.predicate.as_ref().map_or(Null, text),
     ]
 }
 

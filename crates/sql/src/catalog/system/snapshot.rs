@@ -51,7 +51,10 @@ pub(super) struct IndexObject {
     pub(super) name: String,
     /// The number of the constraint that it is; 0 where it is none.
     pub(super) constraint: u32,
+    /// Without the one that is its condition.
     pub(super) columns: Vec<usize>,
+    /// The text of its condition.
+    pub(super) predicate: Option<String>,
     pub(super) is_unique: bool,
     pub(super) is_primary: bool,
 }
@@ -114,14 +117,6 @@ pub(super) fn derived_oid(sort: Sort, owner: u32, name: &str) -> u32 {
     DERIVED | (hash >> 32) as u32 & (DERIVED - 1)
 }
 
-impl TableObject {
-    /// The condition of a partial index.
-    pub(super) fn predicate(&self, index: &IndexObject) -> Option<&str> {
-        let found = self.relation.indexes.iter().find(|found| found.name == index.name)?;
-        self.relation.predicate(&found.columns)
-    }
-}
-
 impl Snapshot {
     /// Reads the catalog of the engine.
     pub(super) fn read(catalog: &Catalog<'_>) -> Result<Snapshot> {
@@ -155,10 +150,8 @@ impl Snapshot {
         self.objects.insert(own, Object::Table(at));
         self.names.insert(relation.name.clone(), own);
         let primary = (!relation.has_hidden_key).then(|| (relation.key_name.clone(), relation.key.clone(), true, true));
-        let others = relation.indexes.iter().map(|index| {
-            let columns = relation.keys(&index.columns).to_vec();
-            (index.name.clone(), columns, index.is_unique, false)
-        });
+        let others =
+            relation.indexes.iter().map(|index| (index.name.clone(), index.columns.clone(), index.is_unique, false));
         let mut indexes = Vec::new();
         for (place, (name, columns, is_unique, is_primary)) in primary.into_iter().chain(others).enumerate() {
             let oid = self.take(derived_oid(Sort::Index, own, &name), Object::Index(at, place));
@@ -168,7 +161,9 @@ impl Snapshot {
                 true => self.take(derived_oid(Sort::Key, own, &name), Object::Key(at, place)),
                 false => 0,
             };
-            indexes.push(IndexObject { oid, name, constraint, columns, is_unique, is_primary });
+            let predicate = relation.predicate(&columns).map(str::to_owned);
+            let columns = relation.keys(&columns).to_vec();
+            indexes.push(IndexObject { oid, name, constraint, columns, predicate, is_unique, is_primary });
         }
         let mut checks = Vec::new();
         for (place, check) in relation.notes.checks.iter().enumerate() {

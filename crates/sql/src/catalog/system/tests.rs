@@ -1,34 +1,8 @@
 //! What is listed of the catalog agrees with what is made.
 
-use std::sync::Arc;
-
 use super::relation::{ALL, Kind};
-use crate::bind::{Binder, Names};
-use crate::catalog::name::Name;
-use crate::catalog::objects::{Objects, ViewEntry};
-use crate::catalog::relation::Relation;
-use crate::error::Result;
+use crate::bind::{Binder, NoNames};
 use crate::settings::Settings;
-
-struct NoNames;
-
-impl Names for NoNames {
-    fn relation(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
-        Ok(None)
-    }
-
-    fn beside(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
-        Ok(None)
-    }
-
-    fn view(&self, _: &Name) -> Result<Option<Arc<ViewEntry>>> {
-        Ok(None)
-    }
-
-    fn objects(&self) -> Result<Arc<Objects>> {
-        Ok(Arc::default())
-    }
-}
 
 #[test]
 fn views_have_the_columns_that_are_listed() {
