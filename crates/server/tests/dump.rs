@@ -69,6 +69,14 @@ CREATE TABLE child (x int, y int, FOREIGN KEY (x, y) REFERENCES parent ON DELETE
 INSERT INTO child VALUES (1, 1), (NULL, 5);
 CREATE SCHEMA "Other s";
 CREATE SCHEMA void;
+CREATE TYPE "Other s"."Mood's" AS ENUM ('sad', 'it''s', 'b\s', '');
+ALTER TYPE "Other s"."Mood's" ADD VALUE 'meh' AFTER 'sad';
+CREATE TABLE felt (
+    m "Other s"."Mood's" PRIMARY KEY DEFAULT 'it''s', l "Other s"."Mood's"[] DEFAULT '{sad,"b\\s"}', CHECK (m <> 'sad')
+);
+INSERT INTO felt VALUES (DEFAULT, DEFAULT), ('b\s', NULL), ('', '{"",meh}');
+CREATE INDEX ON felt (m) WHERE m > 'meh';
+CREATE VIEW felt_well AS SELECT m, 'meh'::"Other s"."Mood's" AS n FROM felt WHERE m IN ('it''s', '');
 CREATE TABLE "Other s".items (
     id serial PRIMARY KEY, "Col" text, gone int, n int DEFAULT nextval('down'), p int REFERENCES serials
 );
@@ -89,6 +97,7 @@ COMMENT ON COLUMN parent."authorization" IS 'a word';
 COMMENT ON INDEX "Odd Index" IS 'odd';
 COMMENT ON CONSTRAINT serials_x_y_key ON serials IS 'unique';
 COMMENT ON SEQUENCE down IS 'down';
+COMMENT ON TYPE "Other s"."Mood's" IS 'how it feels';
 "#;
 
 /// Makes a database with the odd things, and dumps it.
@@ -137,7 +146,7 @@ fn parts_of_a_dump_make_the_whole() {
     let whole = dumped(&directory);
     prints(&directory, &["dump", "--dir", "db", "--schema-only", "--to", "schema.sql"]);
     let said = prints(&directory, &["dump", "--dir", "db", "--data-only", "--to", "data.sql"]);
-    assert!(said.contains("rows of 12 tables"), "{said}");
+    assert!(said.contains("rows of 13 tables"), "{said}");
     let schema = std::fs::read_to_string(directory.join("schema.sql")).unwrap();
     assert!(!schema.contains("COPY") && !schema.contains("setval"), "{schema}");
     for file in ["schema.sql", "data.sql"] {

@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 19] = [
+const FILES: [&str; 20] = [
     "queries",
     "expressions",
     "functions",
@@ -31,6 +31,7 @@ const FILES: [&str; 19] = [
     "columns",
     "from",
     "merge",
+    "enums",
 ];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::enumeration::Label;
 use crate::record::Record;
 use crate::value::interval::Interval;
 use crate::value::numeric::Numeric;
@@ -44,6 +45,8 @@ pub enum Datum {
     Interval(Interval),
     /// `uuid`.
     Uuid([u8; 16]),
+    /// A value of an enumeration.
+    Enum(&'static Label),
     /// `jsonb`.
     Jsonb(Arc<serde_json::Value>),
     /// An array of one dimension; its first element has number 1.
@@ -95,7 +98,8 @@ impl Datum {
             Datum::Jsonb(_) => 11,
             Datum::Array(_) => 12,
             Datum::Record(_) => 13,
-            Datum::Null => 14,
+            Datum::Enum(_) => 14,
+            Datum::Null => 15,
         }
     }
 }
@@ -135,6 +139,7 @@ impl Ord for Datum {
             (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
             (Datum::Interval(a), Datum::Interval(b)) => a.cmp(b),
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
+            (Datum::Enum(a), Datum::Enum(b)) => a.number.cmp(&b.number),
             (Datum::Jsonb(a), Datum::Jsonb(b)) => crate::value::json::compare(a, b),
             (Datum::Array(a), Datum::Array(b)) => a.cmp(b),
             (Datum::Record(a), Datum::Record(b)) => a[..].cmp(&b[..]),
@@ -157,6 +162,7 @@ impl Hash for Datum {
             Datum::Date(value) => value.hash(state),
             Datum::Interval(value) => value.hash(state),
             Datum::Uuid(value) => value.hash(state),
+            Datum::Enum(label) => label.number.hash(state),
             Datum::Jsonb(value) => crate::value::json::hash(value, state),
             Datum::Array(values) => values.hash(state),
             Datum::Record(fields) => fields[..].hash(state),

@@ -69,6 +69,7 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     beside.views.retain(|name, _| is_lasting(name));
     let names = tables.iter().map(|table| &table.name).chain(sequences.iter().map(|sequence| &sequence.name));
     let mut made = objects::schemas(&beside, names.map(|name| name.schema.clone()).collect());
+    made.extend(objects::types(&beside));
     let mut add = |section, name: &Name, text: String| {
         made.push(Definition { section, name: shown(name), text });
     };
@@ -183,6 +184,10 @@ fn all_comments(
         }
         let name = owned.new_name(&name).unwrap_or(&name);
         add(name, comment_on(&format!("SEQUENCE {}", shown(name)), &comment));
+    }
+    for (name, comment) in comments(transaction, Commented::Type)? {
+        let name = Name::of_engine(&name);
+        add(&name, comment_on(&format!("TYPE {}", shown(&name)), &comment));
     }
     for (schema, comment) in comments(transaction, Commented::Schema)? {
         add(&Name::new(&schema, ""), comment_on(&format!("SCHEMA {}", quoted(&schema)), &comment));
@@ -446,7 +451,7 @@ fn column_definition(table: &Relation, at: usize, owned: &OwnedSequences) -> Str
             Type::Int4 => "serial",
             _ => "bigserial",
         }),
-        _ => text.push_str(&column.declared.to_string()),
+        _ => text.push_str(&column.declared.qualified()),
     }
     if let Some(collation) = &column.collation {
         text.push_str(&format!(" COLLATE {}", quoted(collation)));

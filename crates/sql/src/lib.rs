@@ -8,6 +8,7 @@ mod copy;
 pub mod datum;
 mod ddl;
 mod dump;
+mod enumeration;
 pub mod error;
 mod explain;
 mod expr;
@@ -28,6 +29,7 @@ pub mod types;
 pub mod value;
 
 pub use datum::Datum;
+pub use enumeration::{EnumType, Label};
 pub use error::{Result, SqlError, SqlState};
 pub use session::Session;
 pub use sql::Sql;

@@ -8,6 +8,7 @@
 pub(crate) mod columns;
 pub(crate) mod copy;
 mod dialect;
+pub(crate) mod enums;
 pub(crate) mod foreign;
 pub(crate) mod forms;
 pub(crate) mod frame;
@@ -21,6 +22,7 @@ pub(crate) mod quote;
 pub(crate) mod rewrite;
 pub(crate) mod sequence;
 pub(crate) mod shape;
+pub(crate) mod types;
 mod words;
 
 use sqlparser::ast::{DataType, Expr, Ident, ObjectName, ObjectNamePart, Query, Spanned, Statement};
@@ -470,15 +472,22 @@ pub(crate) fn object_name(text: &str) -> Result<Vec<String>> {
     parts(&parser.parse_object_name(false).map_err(invalid)?)
 }
 
-/// The type that a statement declares.
+/// The type of the system that a statement declares.
+///
+/// # Errors
+/// 42704 where it is none.
 pub(crate) fn data_type(ty: &DataType) -> Result<Declared> {
-    declared(&ty.to_string())
+    let text = ty.to_string();
+    if types::is_of_users(ty) { Err(unknown_type(&text)) } else { declared(&text) }
+}
+
+fn unknown_type(text: &str) -> SqlError {
+    SqlError::new(SqlState::UndefinedObject, format!("type \"{}\" does not exist", text.to_lowercase()))
 }
 
 /// Reads a type, as `numeric(12,2)` or `timestamp with time zone`.
 pub(crate) fn declared(text: &str) -> Result<Declared> {
-    let unknown =
-        || SqlError::new(SqlState::UndefinedObject, format!("type \"{}\" does not exist", text.to_lowercase()));
+    let unknown = || unknown_type(text);
     let lower = text.trim().to_lowercase();
     if let Some(open) = lower.strip_suffix(']').and_then(|text| text.rfind('[')) {
         let element = declared(&lower[..open])?;

@@ -11,7 +11,7 @@ use osier::ids::TableId;
 use osier::table::Schema;
 use osier::{Database, Error, Table, Transaction, TransactionError, Value};
 
-use crate::bind::{Binder, Names, NoNames};
+use crate::bind::{Binder, Names, RowNames};
 use crate::catalog::name::Name;
 use crate::catalog::numbers;
 use crate::catalog::objects::{self, Objects, ViewEntry};
@@ -191,7 +191,8 @@ impl Sql {
         let relation = Relation::of(table)?;
         if !relation.computed().is_empty() {
             let initial = Settings::default();
-            relation.set_meanings(Binder::new(&NoNames, &initial, &[]).meanings(&relation)?);
+            let names = RowNames(&relation.types);
+            relation.set_meanings(Binder::new(&names, &initial, &[]).meanings(&relation)?);
         }
         relations.insert(table.id(), relation.clone());
         Ok(relation)

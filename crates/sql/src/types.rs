@@ -1,14 +1,17 @@
 //! The types of SQL, with their names, their numbers in PostgreSQL's catalog, and what the rules of conversion ask of them.
 //!
 //! Invariants:
-//! - A type has one number ([`Type::oid`]) and one name ([`Type::catalog_name`]), those of PostgreSQL.
+//! - A type has one number ([`Type::oid`]) and one name ([`Type::catalog_name`]), those of PostgreSQL, or of an enumeration.
 //! - Arrays have one dimension, and elements that are no arrays.
 //!
-//! Absent: what a column's declaration adds, as the 10 of `varchar(10)` ([`Modifier`] holds it beside the type); domains, enums,
-//! ranges and composite types.
+//! Absent: what a column's declaration adds, as the 10 of `varchar(10)` ([`Modifier`] holds it beside the type); domains, ranges
+//! and composite types.
 
 use std::fmt;
 
+use crate::catalog::name::PUBLIC;
+use crate::enumeration::EnumType;
+use crate::parse::quote::quoted;
 use crate::value::interval::Fields;
 
 /// A type of values.
@@ -76,6 +79,8 @@ pub enum Type {
     Int2Vector,
     /// An array with these elements.
     Array(&'static Type),
+    /// An enumeration.
+    Enum(EnumType),
     /// What a literal in quotes and a parameter without a type are until the context tells.
     Unknown,
     /// A row of values.
@@ -99,6 +104,8 @@ pub enum Category {
     Timespan,
     /// Arrays.
     Array,
+    /// Enumerations.
+    Enum,
     /// Any other type.
     Other,
     /// `unknown`.
@@ -107,7 +114,8 @@ pub enum Category {
     Pseudo,
 }
 
-/// All types that are no arrays, with their number, the number of their array, their name in the catalog and their SQL name.
+/// All types of the system that are no arrays, with their number, the number of their array, their name in the catalog and their
+/// SQL name.
 const SCALARS: &[(Type, u32, u32, &str, &str)] = &[
     (Type::Bool, 16, 1000, "bool", "boolean"),
     (Type::Bytea, 17, 1001, "bytea", "bytea"),
@@ -145,7 +153,7 @@ const SCALARS: &[(Type, u32, u32, &str, &str)] = &[
 ];
 
 impl Type {
-    /// Returns all types that are no arrays.
+    /// Returns all types of the system that are no arrays.
     pub fn scalars() -> impl Iterator<Item = Type> {
         SCALARS.iter().map(|(ty, ..)| *ty)
     }
@@ -157,12 +165,14 @@ impl Type {
     /// Returns the number in PostgreSQL's catalog.
     pub fn oid(self) -> u32 {
         match self {
+            Type::Array(Type::Enum(element)) => element.array_oid(),
+            Type::Enum(own) => own.oid(),
             Type::Array(element) => element.entry().2,
             scalar => scalar.entry().1,
         }
     }
 
-    /// Returns the type with that number, if there is one.
+    /// Returns the type of the system with that number, if there is one.
     pub fn of_oid(oid: u32) -> Option<Type> {
         let scalar = SCALARS.iter().find(|(_, own, ..)| *own == oid && oid != 0).map(|(ty, ..)| *ty);
         let array = || SCALARS.iter().find(|(_, _, array, ..)| *array == oid && oid != 0);
@@ -172,12 +182,14 @@ impl Type {
     /// Returns the name in PostgreSQL's catalog, as `int4` or `_int4`.
     pub fn catalog_name(self) -> String {
         match self {
+            Type::Array(Type::Enum(element)) => format!("_{}", element.name()),
+            Type::Enum(own) => own.name().to_owned(),
             Type::Array(element) => format!("_{}", element.entry().3),
             scalar => scalar.entry().3.to_owned(),
         }
     }
 
-    /// Returns the type with that name in PostgreSQL's catalog or that SQL name.
+    /// Returns the type of the system with that name in PostgreSQL's catalog or that SQL name.
     pub fn of_name(name: &str) -> Option<Type> {
         if let Some(element) = name.strip_suffix("[]").or_else(|| name.strip_prefix('_')) {
             return Type::of_name(element)?.array();
@@ -187,6 +199,9 @@ impl Type {
 
     /// Returns the type of arrays of this type; `None` where there is none.
     pub fn array(self) -> Option<Type> {
+        if let Type::Enum(own) = self {
+            return Some(own.array());
+        }
         let (element, _, array, ..) = SCALARS.iter().find(|(ty, ..)| *ty == self)?;
         (*array != 0).then_some(Type::Array(element))
     }
@@ -197,6 +212,15 @@ impl Type {
             Type::Array(element) => Some(*element),
             Type::OidVector => Some(Type::Oid),
             Type::Int2Vector => Some(Type::Int2),
+            _ => None,
+        }
+    }
+
+    /// The enumeration that its values, or their elements, are of.
+    pub(crate) fn enumeration(self) -> Option<EnumType> {
+        match self {
+            Type::Enum(own) => Some(own),
+            Type::Array(element) => element.enumeration(),
             _ => None,
         }
     }
@@ -222,6 +246,7 @@ impl Type {
             Type::Date | Type::Time | Type::Timestamp | Type::Timestamptz => Category::DateTime,
             Type::Interval => Category::Timespan,
             Type::Array(_) | Type::OidVector | Type::Int2Vector => Category::Array,
+            Type::Enum(_) => Category::Enum,
             Type::Xid | Type::Bytea | Type::Uuid | Type::Json | Type::Jsonb => Category::Other,
             Type::Unknown => Category::Unknown,
             Type::Record | Type::Void => Category::Pseudo,
@@ -253,7 +278,7 @@ impl Type {
             Type::Int2 => 2,
             Type::Int4 | Type::Float4 | Type::Date | Type::Oid => 4,
             Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => 4,
-            Type::Xid | Type::Void => 4,
+            Type::Xid | Type::Void | Type::Enum(_) => 4,
             Type::Int8 | Type::Float8 | Type::Time | Type::Timestamp | Type::Timestamptz => 8,
             Type::Interval | Type::Uuid => 16,
             Type::Name => 64,
@@ -263,11 +288,16 @@ impl Type {
     }
 }
 
-/// Shows the SQL name, as `integer` or `integer[]`.
+/// Shows the SQL name, as `integer` or `integer[]`; that of an enumeration with its schema, unless this is `public`.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Array(element) => write!(f, "{element}[]"),
+            // A name of the system would be found before it.
+            Type::Enum(own) if own.schema() == PUBLIC && Type::of_name(own.name()).is_none() => {
+                f.write_str(&quoted(own.name()))
+            }
+            Type::Enum(own) => f.write_str(&own.qualified()),
             scalar => f.write_str(scalar.entry().4),
         }
     }
@@ -317,6 +347,17 @@ pub struct Declared {
     pub ty: Type,
     /// What was declared beside it.
     pub modifier: Modifier,
+}
+
+impl Declared {
+    /// The name that means it under every search path.
+    pub(crate) fn qualified(self) -> String {
+        match (self.ty, self.ty.enumeration()) {
+            (_, None) => self.to_string(),
+            (Type::Array(_), Some(own)) => format!("{}[]", own.qualified()),
+            (_, Some(own)) => own.qualified(),
+        }
+    }
 }
 
 impl From<Type> for Declared {

@@ -360,6 +360,11 @@ fn indexes_on_expressions_and_conditions_are_as_in_postgresql() {
 }
 
 #[test]
+fn enumerations_are_as_in_postgresql() {
+    suite("enums.sql");
+}
+
+#[test]
 fn generated_columns_are_as_in_postgresql() {
     suite("generated.sql");
 }

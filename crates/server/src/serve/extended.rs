@@ -60,8 +60,10 @@ impl Connection {
             self.session.forget("");
         }
         self.session.refuse_kept(&name)?;
-        let types = types.iter().map(|oid| parameter_type(*oid)).collect::<Result<Vec<_>, _>>()?;
-        let prepared = self.guard(|session| session.prepare(text, &types))??;
+        let prepared = self.guard(|session| {
+            let types = types.iter().map(|oid| parameter_type(session, *oid)).collect::<Result<Vec<_>, _>>()?;
+            session.prepare(text, &types)
+        })??;
         self.session.keep(&name, prepared)?;
         self.wire.output.push_empty(b'1');
         Ok(())
@@ -92,8 +94,9 @@ impl Connection {
             true => Formats::All { is_binary: true },
             false => Formats::of_codes(&bind.result_formats, columns, "result")?,
         };
+        let types = self.guard(|session| session.parameter_types(&prepared))??;
         let settings = self.session.settings();
-        let parameters = bind.parameters.iter().zip(prepared.parameters()).enumerate();
+        let parameters = bind.parameters.iter().zip(&*types).enumerate();
         let read = |(number, (bytes, ty)): (usize, (&Option<Bytes>, &Type))| match bytes {
             None => Ok(Datum::Null),
             Some(bytes) => parameter(number, bytes, *ty, formats.is_binary(number), settings),
@@ -256,8 +259,8 @@ fn counted(tag: &str, rows: usize) -> String {
 }
 
 /// Returns the type that a client gives a parameter; `None` where it leaves that to the server.
-fn parameter_type(oid: u32) -> Result<Option<Type>, SqlError> {
-    match Type::of_oid(oid) {
+fn parameter_type(session: &mut Session, oid: u32) -> Result<Option<Type>, SqlError> {
+    match session.type_of_oid(oid)? {
         _ if oid == 0 => Ok(None),
         Some(Type::Unknown) => Ok(None),
         Some(ty) => Ok(Some(ty)),

@@ -1,5 +1,6 @@
 """Prints what SQLAlchemy reflects of tables, and writes and reads rows through its ORM. The first argument is the URL."""
 
+import enum
 import sys
 
 from sqlalchemy import CheckConstraint, Integer, String, create_engine, func, inspect, select
@@ -10,6 +11,11 @@ class Base(DeclarativeBase):
     pass
 
 
+class Mood(enum.Enum):
+    sad = 1
+    happy = 2
+
+
 class Reader(Base):
     __tablename__ = "reader"
     __table_args__ = (CheckConstraint("age > 0", name="reader_age"),)
@@ -17,6 +23,7 @@ class Reader(Base):
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
     name: Mapped[str] = mapped_column(String(20), unique=True)
     age: Mapped[int | None]
+    mood: Mapped[Mood] = mapped_column(default=Mood.happy, index=True)
 
 
 engine = create_engine(sys.argv[1])
@@ -45,9 +52,11 @@ with Session(engine) as session:
     ann.age += 1
     session.commit()
     print([(reader.id, reader.name, reader.age) for reader in session.scalars(select(Reader).order_by(Reader.id))])
+    print(session.execute(select(Reader.mood, func.count()).where(Reader.mood > Mood.sad).group_by(Reader.mood)).all())
+    print(inspect(engine).get_enums(), inspect(engine).get_columns("reader")[-1]["type"].enums)
     print(session.scalar(select(func.count()).select_from(Reader)))
     session.delete(ann)
     session.commit()
     print(session.scalar(select(func.max(Reader.name))))
 Base.metadata.drop_all(engine)
-print(inspect(engine).has_table("reader"))
+print(inspect(engine).has_table("reader"), inspect(engine).get_enums())

@@ -169,7 +169,16 @@ impl Binder<'_> {
         let common = self.common_type(what, parts.iter().map(|part| part.declared.ty))?;
         let first = parts.first().map(|part| part.declared);
         let is_alike = parts.iter().all(|part| Some(part.declared) == first);
-        let exprs = parts.into_iter().map(|part| self.convert(part, common, Conversion::Implicit));
+        let convert = |part: Typed| {
+            let from = part.declared.ty;
+            self.convert(part, common, Conversion::Implicit).map_err(|error| match error.state {
+                SqlState::DatatypeMismatch => {
+                    SqlError::new(SqlState::CannotCoerce, format!("{what} could not convert type {from} to {common}"))
+                }
+                _ => error,
+            })
+        };
+        let exprs = parts.into_iter().map(convert);
         let declared = first.filter(|first| is_alike && first.ty == common).unwrap_or(common.into());
         Ok((exprs.collect::<Result<_>>()?, declared))
     }

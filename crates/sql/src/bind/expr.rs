@@ -37,12 +37,14 @@ impl Binder<'_> {
             ast::Expr::UnaryOp { op, expr } => self.unary(*op, expr, level),
             ast::Expr::Cast { expr, data_type, kind, .. } => match kind {
                 ast::CastKind::Cast | ast::CastKind::DoubleColon => {
-                    let to = named_type(data_type)?;
+                    let to = self.data_type(data_type)?;
                     let input = match self.array_of(expr, to.ty, level)? {
                         Some(array) => array,
                         None => self.expr(expr, level)?,
                     };
-                    let converted = self.convert(input, to, Conversion::Explicit);
+                    let place =
+                        if matches!(**expr, ast::Expr::Value(_)) { Conversion::Explicit } else { apart(&input, to.ty) };
+                    let converted = self.convert(input, to, place);
                     Ok(Typed::new(converted.map_err(|error| error.at_node(&**expr))?, to))
                 }
                 _ => Err(SqlError::unsupported("TRY_CAST")),
@@ -94,7 +96,8 @@ impl Binder<'_> {
         }
         let part = |part: &ast::Expr| {
             let bound = self.expr(part, level)?;
-            self.convert(bound, element, Conversion::Explicit).map_err(|error| error.at_node(part))
+            let place = apart(&bound, element);
+            self.convert(bound, element, place).map_err(|error| error.at_node(part))
         };
         let parts = array.elem.iter().map(part).collect::<Result<Vec<_>>>()?;
         Ok(Some(Typed::new(Expr::Array(parts), ty)))
@@ -634,12 +637,12 @@ fn sequence_name(argument: &Typed) -> Option<Expr> {
     }
 }
 
-/// The type that an expression names.
-fn named_type(ty: &ast::DataType) -> Result<crate::types::Declared> {
-    parse::data_type(ty).map_err(|error| match ty {
-        ast::DataType::Custom(name, _) => error.at_node(name),
-        _ => error,
-    })
+/// How a cast converts what its type does not stand right behind: a label is to get its type beside it in a text that is kept.
+fn apart(input: &Typed, to: Type) -> Conversion {
+    match input.declared.ty == Type::Unknown && to.enumeration().is_some() {
+        true => Conversion::Assignment,
+        false => Conversion::Explicit,
+    }
 }
 
 /// Where an operator stands, if that is certain: right between its operands, or with one character on each side.

@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - The text of an expression or a query that the catalog keeps has none of them: when it is made, each becomes one that says
-//!   all of it ([`Binder::record_literals`]). Whenever such a text is bound, literals are read with the settings from the start.
+//!   all of it ([`Binder::record_literals`]); one of an enumeration has its type beside it. Whenever such a text is bound,
+//!   literals are read with the settings from the start.
 //! - Conversions of anything else follow the settings of whoever runs the statement, when it runs.
 
 use std::cell::RefCell;
@@ -38,6 +39,15 @@ struct Meant {
     text: String,
     /// Whether its type stands beside it.
     is_typed: bool,
+}
+
+impl Meant {
+    /// The literal with its type.
+    fn typed(&self) -> String {
+        // The other name is that of one character.
+        let ty = if self.ty == Type::Char { "bpchar".to_owned() } else { Declared::from(self.ty).qualified() };
+        format!("{}::{ty}", quote::literal(&self.text))
+    }
 }
 
 /// The literals of a text that is bound, if they are wanted.
@@ -80,19 +90,18 @@ impl Binder<'_> {
             let hint = format!("Write its type there: {ty} '...'.");
             return Err(SqlError::new(SqlState::FeatureNotSupported, message).with_hint(hint));
         }
-        let written = |meant: &Meant, text: &str| (meant.text != *text).then(|| quote::literal(&meant.text));
+        let written = |meant: &Meant, text: &str| match meant.ty.enumeration() {
+            // Labels, and what has them, are found by the name of their type.
+            Some(_) if !meant.is_typed => Some(meant.typed()),
+            _ => (meant.text != *text).then(|| quote::literal(&meant.text)),
+        };
         Ok(edits(&recorded.literals, written))
     }
 
     /// The literals to which their types are to be written, so that they mean the same wherever they stand: where, and how.
     pub(crate) fn typed_literals(&self) -> Vec<(usize, usize, String)> {
         let recorded = self.literals.0.take().unwrap_or_default();
-        let written = |meant: &Meant, _: &str| match (meant.is_typed, meant.ty) {
-            (true, _) => None,
-            // The other name is that of one character.
-            (false, Type::Char) => Some(format!("{}::bpchar", quote::literal(&meant.text))),
-            (false, ty) => Some(format!("{}::{ty}", quote::literal(&meant.text))),
-        };
+        let written = |meant: &Meant, _: &str| (!meant.is_typed).then(|| meant.typed());
         edits(&recorded.literals, written)
     }
 
@@ -143,6 +152,12 @@ impl Binder<'_> {
         if let Some(recorded) = recorded.as_mut().filter(|_| is_of_time(to) && !self.is_within_view()) {
             recorded.late = Some(to);
         }
+    }
+
+    /// Says that all that is bound is kept by the catalog.
+    pub(crate) fn of_kept(self) -> Self {
+        self.binds_kept.set(true);
+        self
     }
 
     /// Binds an expression that the catalog keeps.

@@ -21,6 +21,7 @@ pub(crate) mod query;
 pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod special;
+mod types;
 pub(crate) mod uses;
 mod using;
 pub(crate) mod view;
@@ -40,6 +41,7 @@ use crate::catalog::objects::{Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::Rights;
 use crate::catalog::temporary::{has_number, of_other_session};
+use crate::enumeration::EnumType;
 use crate::error::{Result, SqlError, SqlState};
 use crate::plan::{CommonTable, RowLock};
 use crate::settings::Settings;
@@ -56,6 +58,10 @@ pub(crate) trait Names {
     fn view(&self, name: &Name) -> Result<Option<Arc<ViewEntry>>>;
     /// What there is beside tables.
     fn objects(&self) -> Result<Arc<Objects>>;
+    /// The type of users that a name means.
+    fn user_type(&self, name: &Name) -> Result<Option<EnumType>> {
+        Ok(self.objects()?.types.get(name).map(|known| known.ty))
+    }
     /// The owner of the sequence that a name means.
     fn sequence_owner(&self, _name: &Name) -> Result<Option<String>> {
         Ok(None)
@@ -70,10 +76,10 @@ pub(crate) trait Names {
     }
 }
 
-/// No table: an expression of a row names only the columns of its own.
-pub(crate) struct NoNames;
+/// No table: an expression of a row names only the columns of its own, and types that are known.
+pub(crate) struct RowNames<'t>(pub(crate) &'t [EnumType]);
 
-impl Names for NoNames {
+impl Names for RowNames<'_> {
     fn relation(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
         Ok(None)
     }
@@ -88,6 +94,11 @@ impl Names for NoNames {
 
     fn objects(&self) -> Result<Arc<Objects>> {
         Ok(Arc::default())
+    }
+
+    fn user_type(&self, name: &Name) -> Result<Option<EnumType>> {
+        let is_it = |ty: &&EnumType| ty.schema() == name.schema && ty.name() == name.name;
+        Ok(self.0.iter().find(is_it).copied())
     }
 }
 
@@ -109,6 +120,8 @@ pub(crate) struct Binder<'b> {
     commons: Cell<usize>,
     /// Common table expressions that can be named now.
     tables: RefCell<Vec<HashMap<String, Common>>>,
+    /// The registers that common table expressions depend on which were named, and in which list each is.
+    common_captures: RefCell<Vec<(usize, Vec<usize>)>>,
     /// Common table expressions that write.
     writes: RefCell<Vec<(usize, Arc<CommonTable>)>>,
     /// Whether rows that are read are locked for what follows.
@@ -157,6 +170,7 @@ impl<'b> Binder<'b> {
             slots: Cell::default(),
             commons: Cell::default(),
             tables: RefCell::default(),
+            common_captures: RefCell::default(),
             writes: RefCell::default(),
             locks_rows: Cell::default(),
             locked: RefCell::default(),

@@ -311,11 +311,12 @@ impl Binder<'_> {
         let number = self.commons.replace(self.commons.get() + 1);
         let recursion = may_recur.then(|| recursive_parts(&table.query)).flatten();
         let level = Level::between(outer, &self.registers);
-        let (columns, common) = match recursion.filter(|_| mentions(&table.query, &name)) {
+        let before = self.common_captures.borrow().len();
+        let (columns, mut common) = match recursion.filter(|_| mentions(&table.query, &name)) {
             None => {
                 let bound = self.query(&table.query, Some(&level))?;
                 let columns = renamed(bound.columns, &aliases, &name)?;
-                (columns, CommonTable { plan: bound.plan, recursion: None })
+                (columns, CommonTable { plan: bound.plan, recursion: None, captures: Vec::new() })
             }
             Some((first, step, keeps_duplicates)) => {
                 let first = self.set_expr(first, Some(&level))?;
@@ -328,12 +329,22 @@ impl Binder<'_> {
                     return Err(SqlError::new(SqlState::SyntaxError, message));
                 }
                 let step = self.converted(step, &columns)?;
-                (columns, CommonTable { plan: first.plan, recursion: Some((step, keeps_duplicates)) })
+                let recursion = Some((step, keeps_duplicates));
+                (columns, CommonTable { plan: first.plan, recursion, captures: Vec::new() })
             }
         };
-        if !level.captures.borrow().is_empty() {
-            return Err(SqlError::unsupported("a common table expression that names columns of the query around it"));
+        common.captures = level.captures.borrow().iter().map(|(register, _)| *register).collect();
+        let depth = self.tables.borrow().len();
+        // Those that are defined within it depend on its own rows, too.
+        let others = self.common_captures.borrow_mut().split_off(before);
+        for (_, captures) in others.into_iter().filter(|(list, _)| *list < depth) {
+            common.captures.extend(captures);
         }
+        if outer.is_some() && matches!(common.plan, Plan::Write(_)) {
+            let message = "WITH clause containing a data-modifying statement must be at the top level";
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+        }
+        level.end(outer);
         let common = Arc::new(common);
         if let Plan::Write(_) = common.plan {
             self.writes.borrow_mut().push((number, common.clone()));
@@ -351,7 +362,11 @@ impl Binder<'_> {
     /// The rows of a common table expression, if a name means one.
     pub(crate) fn common(&self, name: &str) -> Option<(Plan, Vec<OutColumn>)> {
         let tables = self.tables.borrow();
-        let common = tables.iter().rev().find_map(|tables| tables.get(name))?;
+        let lists = tables.iter().enumerate().rev();
+        let (list, common) = lists.into_iter().find_map(|(list, tables)| Some((list, tables.get(name)?)))?;
+        if let Some(table) = common.table.as_ref().filter(|table| !table.captures.is_empty()) {
+            self.common_captures.borrow_mut().push((list, table.captures.clone()));
+        }
         let plan = match &common.table {
             Some(table) => Plan::Common(common.number, table.clone()),
             None => Plan::Working(common.number),

@@ -524,7 +524,11 @@ pub(super) fn name_of(expr: &ast::Expr) -> String {
 /// A type as the name of a column: that of its elements, if it is one of arrays.
 fn type_name(ty: &ast::DataType) -> String {
     let name = |ty: Type| ty.element().filter(|_| !ty.is_vector()).unwrap_or(ty).catalog_name();
-    parse::data_type(ty).map_or_else(|_| "?column?".to_owned(), |ty| name(ty.ty))
+    match (parse::data_type(ty), parse::types::custom(ty)) {
+        (Ok(ty), _) => name(ty.ty),
+        (Err(_), Some((own, _))) => parse::parts(&own).ok().and_then(|mut parts| parts.pop()).unwrap_or_default(),
+        (Err(_), None) => "?column?".to_owned(),
+    }
 }
 
 /// The list, with what it is sorted by beside it as long as that is needed.

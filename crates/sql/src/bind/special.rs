@@ -91,7 +91,7 @@ impl Binder<'_> {
                 self.apply("overlay", arguments)
             }
             ast::Expr::TypedString(typed) => {
-                let to = parse::data_type(&typed.data_type)?;
+                let to = self.data_type(&typed.data_type)?;
                 let text = self.literal(&typed.value)?;
                 Ok(Typed::new(self.convert(text, to, Conversion::Explicit)?, to))
             }

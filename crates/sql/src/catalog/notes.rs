@@ -13,11 +13,14 @@ use std::collections::BTreeMap;
 use osier::table::Schema;
 use serde::{Deserialize, Serialize};
 
+use crate::enumeration::{Definition, EnumType};
 use crate::error::{Result, SqlError, SqlState};
+use crate::types::{Declared, Type};
 
-/// The version that knows all members, and those without columns that are computed for indexes, collations, temporary tables,
-/// generated columns, and foreign keys.
-const VERSION: u32 = 6;
+/// The version that knows all members, and those without types that users have made, columns that are computed for indexes,
+/// collations, temporary tables, generated columns, and foreign keys.
+const VERSION: u32 = 7;
+const VERSION_WITHOUT_TYPES: u32 = 6;
 const VERSION_WITHOUT_COMPUTED: u32 = 5;
 const VERSION_WITHOUT_COLLATIONS: u32 = 4;
 const VERSION_WITHOUT_TEMPORARY: u32 = 3;
@@ -44,6 +47,9 @@ pub(crate) struct Notes {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) referenced_by: Vec<ReferenceNote>,
     pub(crate) owner: String,
+    /// The types that users have made which its columns have, and its expressions name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) types: Vec<Definition>,
     /// Of a temporary table: what becomes of it when a transaction commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) on_commit: Option<OnCommit>,
@@ -61,7 +67,7 @@ pub(crate) struct Notes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ColumnNote {
-    /// As `format_type` shows it.
+    /// As [`kept_type`] has it.
     #[serde(rename = "type")]
     pub(crate) ty: String,
     /// An expression.
@@ -97,6 +103,29 @@ pub(crate) enum Computed {
     Expression,
     /// It is true where a condition is, and NULL elsewhere. It is the first column of a partial index.
     Predicate,
+}
+
+/// A type as the catalog keeps it of columns: as `format_type` shows it, and one that users have made by its number, as `#8` or
+/// `#8[]`.
+pub(crate) fn kept_type(declared: Declared) -> String {
+    match declared.ty {
+        Type::Enum(own) => format!("#{}", own.oid()),
+        Type::Array(Type::Enum(own)) => format!("#{}[]", own.oid()),
+        _ => declared.to_string(),
+    }
+}
+
+/// Reads a type that is kept. `known` has the types that users have made.
+pub(crate) fn read_type(kept: &str, known: &dyn Fn(u32) -> Option<EnumType>) -> Result<Declared> {
+    let Some(number) = kept.strip_prefix('#') else {
+        let system = Type::of_name(kept).map(Declared::from);
+        return system.map_or_else(|| crate::parse::declared(kept), Ok);
+    };
+    let (number, is_array) = number.strip_suffix("[]").map_or((number, false), |number| (number, true));
+    let own = number.parse().ok().and_then(known).ok_or_else(|| {
+        SqlError::new(SqlState::DataCorrupted, format!("the catalog has no type with the number {number}"))
+    })?;
+    Ok(if is_array { own.array() } else { Type::Enum(own) }.into())
 }
 
 /// How an identity column takes values.
@@ -223,7 +252,8 @@ impl Notes {
     /// The text that the schema keeps.
     pub(crate) fn text(&self) -> String {
         let version = match () {
-            () if self.columns.iter().any(|column| column.computed.is_some()) => VERSION,
+            () if !self.types.is_empty() => VERSION,
+            () if self.columns.iter().any(|column| column.computed.is_some()) => VERSION_WITHOUT_TYPES,
             () if self.columns.iter().any(|column| column.collation.is_some()) => VERSION_WITHOUT_COMPUTED,
             () if self.on_commit.is_some() => VERSION_WITHOUT_COLLATIONS,
             () if self.columns.iter().any(|column| column.is_generated) => VERSION_WITHOUT_TEMPORARY,
@@ -269,6 +299,9 @@ mod tests {
             old.replace(r#""bigint"}"#, r#""bigint","default":"1","is_generated":true,"computed":"expression"}"#);
         let text = read(&computed).expect("readable").expect("notes").text();
         assert!(text.starts_with(r#"{"version":6,"#), "an earlier program must refuse {text}");
-        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":7"#)).unwrap_err().code(), "XX001");
+        let typed = old.replace(r#""owner""#, r##""types":[{"oid":8,"schema":"s","name":"t","labels":[]}],"owner""##);
+        let text = read(&typed).expect("readable").expect("notes").text();
+        assert!(text.starts_with(r#"{"version":7,"#), "an earlier program must refuse {text}");
+        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":8"#)).unwrap_err().code(), "XX001");
     }
 }

@@ -12,17 +12,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use osier::table::{KeyRange, Schema, Type};
+use osier::table::{KeyRange, Schema, Type as Column};
 use osier::{Database, Error, Table, Transaction, TransactionError, Value};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::name::{Name, PUBLIC};
+use super::notes::read_type;
 use super::rights::Grant;
 use crate::bind::places::edited;
+use crate::enumeration::{Definition, EnumType};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse::quote::quoted;
 use crate::sql::Sql;
+use crate::types::{Declared, Type};
 
 /// The table, with columns `kind`, `name` and `definition`.
 pub(crate) const TABLE: &str = "osier.objects";
@@ -34,6 +37,7 @@ pub(crate) enum Kind {
     View,
     Sequence,
     Role,
+    Type,
     /// The list of rights of an object.
     Rights,
 }
@@ -45,6 +49,7 @@ impl Kind {
             Kind::View => "view",
             Kind::Sequence => "sequence",
             Kind::Role => "role",
+            Kind::Type => "type",
             Kind::Rights => "rights",
         }
     }
@@ -58,6 +63,7 @@ pub(crate) struct Objects {
     /// Sequences that are temporary, or that somebody else than the first role owns.
     pub(crate) sequences: BTreeMap<Name, SequenceEntry>,
     pub(crate) roles: BTreeMap<String, RoleEntry>,
+    pub(crate) types: BTreeMap<Name, UserType>,
     /// Rights, by [`Object::key`](super::rights::Object::key).
     pub(crate) lists: BTreeMap<String, Vec<Grant>>,
 }
@@ -92,6 +98,21 @@ pub(crate) struct RoleEntry {
     /// Roles that it is a member of, and whether it may make others members of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) member_of: BTreeMap<String, bool>,
+}
+
+/// A type that users have made, as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TypeEntry {
+    pub(crate) owner: String,
+    #[serde(rename = "enum")]
+    pub(crate) definition: Definition,
+}
+
+/// A type that users have made.
+#[derive(Clone, Debug)]
+pub(crate) struct UserType {
+    pub(crate) owner: String,
+    pub(crate) ty: EnumType,
 }
 
 /// A view.
@@ -147,7 +168,7 @@ pub(crate) struct ColumnPlace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ViewColumn {
     pub(crate) name: String,
-    /// As `format_type` shows it.
+    /// As [`kept_type`](super::notes::kept_type) has it.
     #[serde(rename = "type")]
     pub(crate) ty: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,6 +206,25 @@ pub(crate) struct KnownColumn {
 }
 
 impl ViewEntry {
+    /// Writes other text in some places of the query that name neither tables nor columns.
+    pub(crate) fn edit(&mut self, edits: Vec<(usize, usize, String)>) {
+        let grown: Vec<(usize, isize)> = edits
+            .iter()
+            .map(|(start, end, text)| (*end, text.chars().count() as isize - (end - start) as isize))
+            .collect();
+        let moved = |at: &mut usize| {
+            let by: isize = grown.iter().filter(|(end, _)| end <= at).map(|(_, by)| by).sum();
+            *at = at.saturating_add_signed(by);
+        };
+        for place in &mut self.places {
+            [&mut place.start, &mut place.end].into_iter().chain(&mut place.alias_end).for_each(moved);
+        }
+        for place in self.column_places.iter_mut().flatten() {
+            [&mut place.start, &mut place.end].into_iter().for_each(moved);
+        }
+        self.query = edited(&self.query, edits);
+    }
+
     /// The query with what tables and their columns are called now; `shown` shows a name.
     pub(crate) fn definition(&self, shown: &dyn Fn(&Name) -> String) -> String {
         let mut edits = Vec::new();
@@ -253,9 +293,9 @@ pub(crate) fn prepare(db: &Database) -> Result<()> {
             Err(error) => return Err(error),
         }
         let schema = Schema::builder(TABLE)
-            .column("kind", Type::Text)
-            .column("name", Type::Text)
-            .column("definition", Type::Text)
+            .column("kind", Column::Text)
+            .column("name", Column::Text)
+            .column("definition", Column::Text)
             .primary_key(["kind", "name"]);
         transaction.create_table(schema.build()?.with_notes(Mark::default().text())?)?;
         Ok(())
@@ -324,6 +364,11 @@ impl Objects {
                 "view" => drop(objects.views.insert(Name::of_engine(&name), Arc::new(read(&definition)?))),
                 "sequence" => drop(objects.sequences.insert(Name::of_engine(&name), read(&definition)?)),
                 "role" => drop(objects.roles.insert(name, read(&definition)?)),
+                "type" => {
+                    let TypeEntry { owner, definition } = read(&definition)?;
+                    let user_type = UserType { owner, ty: EnumType::of(&definition) };
+                    drop(objects.types.insert(Name::of_engine(&name), user_type));
+                }
                 "rights" => drop(objects.lists.insert(name, read(&definition)?)),
                 other => return Err(damaged(&format!("it has objects of the kind {other}; use a later program"))),
             }
@@ -340,6 +385,22 @@ impl Objects {
             });
         }
         Ok(objects)
+    }
+
+    /// The type of users with a number in the catalog, or the one of arrays.
+    pub(crate) fn type_of_oid(&self, oid: u32) -> Option<Type> {
+        let mut types = self.types.values().map(|known| known.ty);
+        types.find_map(|ty| match oid {
+            _ if oid == ty.oid() => Some(Type::Enum(ty)),
+            _ if oid == ty.array_oid() => Some(ty.array()),
+            _ => None,
+        })
+    }
+
+    /// Reads a type that is kept of a column.
+    pub(crate) fn read_type(&self, kept: &str) -> Result<Declared> {
+        let known = |number| self.types.values().map(|known| known.ty).find(|ty| ty.oid() == number);
+        read_type(kept, &known)
     }
 
     /// Whether there is such a schema.

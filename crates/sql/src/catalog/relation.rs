@@ -13,11 +13,12 @@ use osier::table::ColumnId;
 use sqlparser::ast;
 
 use super::name::{Name, made_name};
-use super::notes::{Computed, HIDDEN_KEY, Identity, Notes};
+use super::notes::{Computed, HIDDEN_KEY, Identity, Notes, read_type};
+use crate::enumeration::EnumType;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse::quote::quoted;
-use crate::types::{Declared, Type};
+use crate::types::Declared;
 use crate::value::storage;
 
 /// A table.
@@ -33,6 +34,8 @@ pub(crate) struct Relation {
     pub(crate) has_hidden_key: bool,
     pub(crate) indexes: Vec<Index>,
     pub(crate) notes: Notes,
+    /// The types that users have made which columns have, and expressions name.
+    pub(crate) types: Vec<EnumType>,
     /// What the columns mean that are computed for indexes, once that was asked for.
     meanings: OnceLock<Vec<Meaning>>,
 }
@@ -79,6 +82,8 @@ impl Relation {
         let schema = table.schema();
         let name = Name::of_engine(schema.name());
         let notes = Notes::of(schema)?;
+        let types: Vec<EnumType> = notes.iter().flat_map(|notes| &notes.types).map(EnumType::of).collect();
+        let known = |number| types.iter().find(|ty| ty.oid() == number).copied();
         let positions = |ids: &[ColumnId]| ids.iter().map(|id| usize::from(id.0)).collect::<Vec<_>>();
         let mut columns = Vec::with_capacity(schema.columns().len());
         for (at, column) in schema.columns().iter().enumerate() {
@@ -86,7 +91,7 @@ impl Relation {
             columns.push(Column {
                 name: column.name().to_owned(),
                 declared: match note {
-                    Some(note) => declared_named(&note.ty)?,
+                    Some(note) => read_type(&note.ty, &known)?,
                     None => storage::declared_of(column.ty()),
                 },
                 is_nullable: column.is_nullable(),
@@ -113,6 +118,7 @@ impl Relation {
             table: table.clone(),
             name,
             columns,
+            types,
             has_hidden_key,
             meanings: OnceLock::new(),
         }))
@@ -180,14 +186,6 @@ impl Relation {
     pub(crate) fn oid(&self) -> u32 {
         self.notes.oid.unwrap_or_else(|| super::table_oid(self.table.id()))
     }
-}
-
-/// Reads a type as [`Declared`] shows it.
-pub(crate) fn declared_named(text: &str) -> Result<Declared> {
-    if let Some(ty) = Type::of_name(text) {
-        return Ok(ty.into());
-    }
-    crate::parse::declared(text)
 }
 
 /// An expression as an index declares it: a call of a function stands by itself.

@@ -78,6 +78,8 @@ pub(crate) enum Object {
     Sequence(Name),
     Schema(String),
     Procedure(String),
+    /// Everybody may use it.
+    Type(Name),
 }
 
 impl Object {
@@ -88,6 +90,7 @@ impl Object {
             Object::Sequence(_) => Rights::SELECT.and(Rights::UPDATE).and(Rights::USAGE),
             Object::Schema(_) => Rights::USAGE.and(Rights::CREATE),
             Object::Procedure(_) => Rights::EXECUTE,
+            Object::Type(_) => Rights::USAGE,
         }
     }
 
@@ -95,6 +98,7 @@ impl Object {
     fn of_all(&self) -> Rights {
         match self {
             Object::Schema(name) if name == PUBLIC => Rights::USAGE,
+            Object::Type(_) => Rights::USAGE,
             _ => Rights::NONE,
         }
     }
@@ -105,6 +109,7 @@ impl Object {
             Object::Table(name) | Object::View(name) | Object::Sequence(name) => format!("relation {}", name.engine()),
             Object::Schema(name) => format!("schema {name}"),
             Object::Procedure(name) => format!("procedure {name}"),
+            Object::Type(name) => format!("type {}", name.engine()),
         }
     }
 
@@ -115,12 +120,13 @@ impl Object {
             Object::Sequence(_) => "sequence",
             Object::Schema(_) => "schema",
             Object::Procedure(_) => "procedure",
+            Object::Type(_) => "type",
         }
     }
 
     pub(crate) fn name(&self) -> &str {
         match self {
-            Object::Table(name) | Object::View(name) | Object::Sequence(name) => &name.name,
+            Object::Table(name) | Object::View(name) | Object::Sequence(name) | Object::Type(name) => &name.name,
             Object::Schema(name) | Object::Procedure(name) => name,
         }
     }

@@ -85,6 +85,7 @@ impl Definer<'_, '_> {
     /// Moves a table to another schema, or gives it another name.
     pub(super) fn move_table(&self, relation: &Relation, new: Name) -> Result<()> {
         self.need_free(&new)?;
+        self.refuse_type_name(&new)?;
         let mut blueprint = Blueprint::of(relation);
         self.claim_indexes(&blueprint)?;
         if new.schema != relation.name.schema {
@@ -192,6 +193,7 @@ impl Definer<'_, '_> {
         }
         name.check()?;
         self.need_free(&name)?;
+        self.refuse_type_name(&name)?;
         self.claim_indexes(blueprint)?;
         self.relation_renamed(&relation.name, &name)?;
         self.settings.temporary().note(&name, blueprint.on_commit);
@@ -292,7 +294,7 @@ impl Definer<'_, '_> {
                 }
             }
             AlterColumnOperation::SetDataType { data_type, using, .. } => {
-                let to = parse::data_type(data_type)?;
+                let to = self.data_type(data_type)?;
                 let from = blueprint.column_mut(name)?.declared;
                 let value = self.retype_column(relation, blueprint, name, to, using.as_ref())?;
                 if using.is_some() || !keeps_values(from, to) {

@@ -182,9 +182,10 @@ impl Definer<'_, '_> {
         objects::put(self.transaction, Kind::Sequence, engine, &SequenceEntry { number, owner, is_temporary })
     }
 
-    /// Makes an expression with names of sequences mean the same under every search path.
+    /// Makes an expression with names of sequences and types mean the same under every search path.
     pub(super) fn with_schemas(&self, text: &str, is_always: bool) -> Result<String> {
-        parse::sequence::renamed(text, &|name| {
+        let text = self.with_types_named(text)?;
+        parse::sequence::renamed(&text, &|name| {
             let parts = parse::object_name(name)?;
             for candidate in self.candidates(&parts)? {
                 let is_there = candidate.is_sound() && self.transaction.sequence(&candidate.engine()).is_ok();

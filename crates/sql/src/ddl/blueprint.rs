@@ -7,9 +7,10 @@ use sqlparser::ast::ForeignKeyConstraint;
 
 use crate::catalog::name::{Name, made_name};
 use crate::catalog::notes::{
-    CheckNote, ColumnNote, Computed, ForeignKeyNote, HIDDEN_KEY, Identity, Notes, OnCommit, ReferenceNote,
+    CheckNote, ColumnNote, Computed, ForeignKeyNote, HIDDEN_KEY, Identity, Notes, OnCommit, ReferenceNote, kept_type,
 };
 use crate::catalog::relation::Relation;
+use crate::enumeration::EnumType;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 use crate::types::{Declared, Type};
@@ -39,6 +40,8 @@ pub(super) struct Blueprint {
     pub(super) oid: Option<u32>,
     /// Comments on indexes and constraints.
     pub(super) comments: BTreeMap<String, String>,
+    /// The types that users have made which columns have, and expressions name.
+    pub(super) types: Vec<EnumType>,
     /// The defaults and checks that the statement at hand says: what their literals mean is still to be written into them.
     pub(super) unread: Vec<String>,
 }
@@ -89,6 +92,7 @@ impl Blueprint {
             hidden_sequence: None,
             oid: None,
             comments: BTreeMap::new(),
+            types: Vec::new(),
             unread: Vec::new(),
         }
     }
@@ -132,6 +136,7 @@ impl Blueprint {
             comment: notes.comment.clone(),
             oid: Some(relation.oid()),
             comments: notes.comments.clone(),
+            types: relation.types.clone(),
             unread: Vec::new(),
             hidden_sequence: if relation.has_hidden_key {
                 notes.columns.last().and_then(|note| note.sequence.clone())
@@ -315,7 +320,7 @@ impl Blueprint {
                 false => builder.column(&column.name, ty),
             };
             notes.columns.push(ColumnNote {
-                ty: column.declared.to_string(),
+                ty: kept_type(column.declared),
                 default: column.default.clone(),
                 is_generated: column.is_generated,
                 computed: column.computed,
@@ -362,6 +367,7 @@ impl Blueprint {
         notes.comment.clone_from(&self.comment);
         notes.on_commit = self.on_commit;
         notes.oid = self.oid;
+        notes.types = self.types.iter().map(|ty| ty.definition()).collect();
         notes.comments.clone_from(&self.comments);
         notes.comments.retain(|of, _| self.has_part(of));
         Ok(builder.build()?.with_notes(notes.text())?)

@@ -42,6 +42,7 @@ impl Definer<'_, '_> {
             }
             return Err(SqlError::new(SqlState::DuplicateTable, message));
         }
+        self.refuse_type_name(&name)?;
         let mut blueprint = Blueprint { on_commit, ..Blueprint::new(name, self.user) };
         self.settings.temporary().note(&blueprint.name, on_commit);
         let is_private = on_commit.is_some();
@@ -88,6 +89,7 @@ impl Definer<'_, '_> {
             blueprint.hidden_sequence = Some(self.free_sequence(&named, &make)?);
         }
         self.read_literals(blueprint)?;
+        self.note_types(blueprint)?;
         let table = self.transaction.create_table(blueprint.schema()?)?;
         self.check_expressions(&table)?;
         Ok(table)
@@ -114,7 +116,7 @@ impl Definer<'_, '_> {
     /// Adds a column as it is declared.
     pub(super) fn column(&self, blueprint: &mut Blueprint, column: &ast::ColumnDef) -> Result<()> {
         let name = parse::name(&column.name);
-        let declared = parse::data_type(&column.data_type)?;
+        let declared = self.data_type(&column.data_type)?;
         let mut plan = ColumnPlan {
             name: name.clone(),
             declared,

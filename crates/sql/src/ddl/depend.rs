@@ -9,10 +9,10 @@ use crate::catalog::rights::Object;
 use crate::error::{Result, SqlError, SqlState};
 
 /// A view that goes, and why.
-struct Dependent {
-    view: Name,
+pub(super) struct Dependent {
+    pub(super) view: Name,
     /// As in `view v depends on table t`.
-    line: String,
+    pub(super) line: String,
 }
 
 impl Definer<'_, '_> {
@@ -41,7 +41,14 @@ impl Definer<'_, '_> {
             .collect())
     }
 
-    fn dependents(&self, what: &str, name: &Name, column: Option<&str>, found: &mut Vec<Dependent>) -> Result<()> {
+    /// Adds the views that use a table or view, or a column of it, and those that use these.
+    pub(super) fn dependents(
+        &self,
+        what: &str,
+        name: &Name,
+        column: Option<&str>,
+        found: &mut Vec<Dependent>,
+    ) -> Result<()> {
         for (view, _) in self.views_on(name, column)? {
             if found.iter().any(|known| known.view == view) {
                 continue;

@@ -308,5 +308,6 @@ fn plural(object: &Object) -> &'static str {
         Object::Sequence(_) => "sequence",
         Object::Schema(_) => "schema",
         Object::Procedure(_) => "procedure",
+        Object::Type(_) => "type",
     }
 }

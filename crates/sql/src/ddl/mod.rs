@@ -21,6 +21,7 @@ mod reach;
 mod role;
 mod schema;
 mod sequence;
+mod types;
 mod uses;
 mod view;
 mod view_text;
@@ -45,6 +46,7 @@ use crate::plan::Query;
 use crate::run::Context;
 use crate::settings::Settings;
 use crate::sql::{CatalogNames, Sql};
+use crate::types::Declared;
 
 /// What a statement has defined.
 #[derive(Debug)]
@@ -130,6 +132,7 @@ impl<'d, 's> Definer<'d, 's> {
             Own::GrantRoles { is_revoke, roles, members, admin } => {
                 self.grant_roles(*is_revoke, roles, members, *admin)
             }
+            Own::Type(statement) => self.type_statement(statement),
             Own::Refused(what) => Err(SqlError::unsupported(what)),
         }
     }
@@ -162,6 +165,12 @@ impl<'d, 's> Definer<'d, 's> {
         }
         self.need_create(&name.schema)?;
         Ok(name)
+    }
+
+    /// The type that a statement declares.
+    fn data_type(&self, ty: &ast::DataType) -> Result<Declared> {
+        let names = self.names();
+        Binder::new(&names, self.settings, &[]).data_type(ty)
     }
 
     fn names(&self) -> CatalogNames<'d, 's> {

@@ -29,6 +29,7 @@ impl Definer<'_, '_> {
         values: &[(String, Expr)],
     ) -> Result<Table> {
         self.read_literals(blueprint)?;
+        self.note_types(blueprint)?;
         blueprint.forget_unused();
         self.retype_computed(blueprint)?;
         let (old, new) = (relation.table.schema(), blueprint.schema()?);

@@ -95,6 +95,7 @@ impl Definer<'_, '_> {
         let within = |engine: String| Some(Name::of_engine(&engine)).filter(|name| name.schema == schema);
         let tables: Vec<Name> = self.table_names()?.into_iter().filter_map(within).collect();
         let views: Vec<Name> = objects.views.keys().filter(|view| view.schema == schema).cloned().collect();
+        let types: Vec<Name> = objects.types.keys().filter(|ty| ty.schema == schema).cloned().collect();
         let mut free: Vec<Name> = Vec::new();
         for name in self.sequence_names()?.into_iter().filter_map(within) {
             if self.column_of_sequence(&name)?.is_none() {
@@ -106,6 +107,7 @@ impl Definer<'_, '_> {
         let mut all: Vec<String> = shown("table", &tables);
         all.extend::<Vec<String>>(shown("view", &views));
         all.extend::<Vec<String>>(shown("sequence", &free));
+        all.extend::<Vec<String>>(shown("type", &types));
         if all.is_empty() {
             return Ok(());
         }
@@ -125,6 +127,12 @@ impl Definer<'_, '_> {
         for sequence in &free {
             self.release_sequence(sequence, true, defined)?;
             self.drop_engine_sequence(&sequence.engine())?;
+        }
+        for name in &types {
+            if let Some(known) = self.objects()?.types.get(name) {
+                self.release_type(name, known.ty, true, defined)?;
+            }
+            self.remove_type(name)?;
         }
         self.say_gone(&all, defined);
         Ok(())
@@ -332,6 +340,9 @@ impl Definer<'_, '_> {
         }
         let Some(entry) = objects.schemas.get(old) else { return Ok(()) };
         objects::put(self.transaction, Row::Schema, new, entry)?;
+        for (name, known) in objects.types.iter().filter(|(name, _)| name.schema == old) {
+            self.move_type(known, &Name::new(new, &name.name))?;
+        }
         let within = |engine: String| Some(Name::of_engine(&engine)).filter(|name| name.schema == old);
         for table in self.table_names()?.into_iter().filter_map(within) {
             if let Some(relation) = self.sql.find(self.transaction, &table)? {

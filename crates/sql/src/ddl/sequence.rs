@@ -25,6 +25,7 @@ impl Definer<'_, '_> {
             let message = format!("relation \"{}\" already exists", name.name);
             return Err(SqlError::new(SqlState::DuplicateTable, message));
         }
+        self.refuse_type_name(&name)?;
         let ty = data_type.as_ref().map(parse::data_type).transpose()?.map_or(Type::Int8, |declared| declared.ty);
         let numbers = Numbers::new(ty, &given(sequence_options))?;
         match self.transaction.create_sequence(&numbers.options(&name.engine())) {

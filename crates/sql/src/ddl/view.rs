@@ -9,6 +9,7 @@ use super::{Defined, Definer};
 use crate::bind::view::updatable;
 use crate::bind::{Binder, OutColumn};
 use crate::catalog::name::Name;
+use crate::catalog::notes::kept_type;
 use crate::catalog::objects::{self, CheckOption, Kind, ViewColumn, ViewEntry};
 use crate::catalog::rights::Object;
 use crate::error::{Result, SqlError, SqlState};
@@ -39,6 +40,7 @@ impl Definer<'_, '_> {
             }
             _ => self.need_free(&name)?,
         }
+        self.refuse_type_name(&name)?;
         let entry = self.view_of(create, before)?;
         if !is_private {
             self.refuse_temporary_in(&entry.query)?;
@@ -71,7 +73,7 @@ impl Definer<'_, '_> {
         let given: Vec<String> = create.columns.iter().map(|column| parse::name(&column.name)).collect();
         let mut columns = view_columns(&bound.columns, &given)?;
         if let Some(before) = before {
-            refuse_other_columns(&before.columns, &columns)?;
+            self.refuse_other_columns(&before.columns, &columns)?;
             for (before, now) in before.columns.iter().zip(&mut columns) {
                 now.comment.clone_from(&before.comment);
             }
@@ -96,6 +98,7 @@ impl Definer<'_, '_> {
     /// Gives a view another name, in the same schema or another one.
     pub(super) fn move_view(&self, old: &Name, new: &Name) -> Result<()> {
         self.need_free(new)?;
+        self.refuse_type_name(new)?;
         let objects = self.objects()?;
         let Some(entry) = objects.views.get(old) else { return Ok(()) };
         objects::remove(self.transaction, Kind::View, &old.engine())?;
@@ -109,6 +112,28 @@ impl Definer<'_, '_> {
         let mut entry = ViewEntry::clone(entry);
         change(&mut entry);
         objects::put(self.transaction, Kind::View, &name.engine(), &entry)
+    }
+
+    /// Refuses to replace a view by one with other columns.
+    fn refuse_other_columns(&self, before: &[ViewColumn], now: &[ViewColumn]) -> Result<()> {
+        let refused = |message: String| Err(SqlError::new(SqlState::InvalidTableDefinition, message));
+        if now.len() < before.len() {
+            return refused("cannot drop columns from view".to_owned());
+        }
+        for (before, now) in before.iter().zip(now) {
+            if before.name != now.name {
+                let message = format!("cannot change name of view column \"{}\" to \"{}\"", before.name, now.name);
+                return Err(SqlError::new(SqlState::InvalidTableDefinition, message)
+                    .with_hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."));
+            }
+            if before.ty != now.ty {
+                let name = &before.name;
+                let objects = self.objects()?;
+                let (before, now) = (objects.read_type(&before.ty)?, objects.read_type(&now.ty)?);
+                return refused(format!("cannot change data type of view column \"{name}\" from {before} to {now}"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -130,34 +155,11 @@ fn view_columns(bound: &[OutColumn], given: &[String]) -> Result<Vec<ViewColumn>
                 let message = format!("column \"{name}\" has pseudo-type record");
                 return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
             }
-            _ => column.declared.to_string(),
+            _ => kept_type(column.declared),
         };
         columns.push(ViewColumn { name: name.clone(), ty, comment: None });
     }
     Ok(columns)
-}
-
-/// Refuses to replace a view by one with other columns.
-fn refuse_other_columns(before: &[ViewColumn], now: &[ViewColumn]) -> Result<()> {
-    let refused = |message: String| Err(SqlError::new(SqlState::InvalidTableDefinition, message));
-    if now.len() < before.len() {
-        return refused("cannot drop columns from view".to_owned());
-    }
-    for (before, now) in before.iter().zip(now) {
-        if before.name != now.name {
-            let message = format!("cannot change name of view column \"{}\" to \"{}\"", before.name, now.name);
-            return Err(SqlError::new(SqlState::InvalidTableDefinition, message)
-                .with_hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."));
-        }
-        if before.ty != now.ty {
-            let name = &before.name;
-            return refused(format!(
-                "cannot change data type of view column \"{name}\" from {} to {}",
-                before.ty, now.ty
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn check_of(options: &CreateTableOptions) -> Result<Option<CheckOption>> {

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{AFTER, BEFORE, Definition, comment_on, shown};
 use crate::catalog::name::{Name, PUBLIC};
-use crate::catalog::objects::{CheckOption, Objects, ViewEntry};
+use crate::catalog::objects::{CheckOption, Objects, UserType, ViewColumn, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::{Grant, Object, Rights, initial};
-use crate::parse::quote::quoted;
+use crate::parse::quote::{literal, quoted};
 use crate::sql::Sql;
+use crate::types::Declared;
 
 fn define(section: &'static str, name: &Name, text: String) -> Definition {
     Definition { section, name: shown(name), text }
@@ -22,6 +23,15 @@ pub(super) fn schemas(objects: &Objects, used: BTreeSet<String>) -> Vec<Definiti
     let all: BTreeSet<String> = objects.schemas.keys().cloned().chain(used).collect();
     let of = all.iter().filter(|schema| *schema != PUBLIC);
     of.map(|schema| define(BEFORE, &Name::new(schema, ""), format!("CREATE SCHEMA {};", quoted(schema)))).collect()
+}
+
+/// The types that users have made.
+pub(super) fn types(objects: &Objects) -> Vec<Definition> {
+    let of = |(name, known): (&Name, &UserType)| {
+        let labels: Vec<String> = known.ty.labels().iter().map(|label| literal(&label.text)).collect();
+        define(BEFORE, name, format!("CREATE TYPE {} AS ENUM ({});", shown(name), labels.join(", ")))
+    };
+    objects.types.iter().map(of).collect()
 }
 
 fn create(name: &Name, view: &ViewEntry, replaces: bool) -> String {
@@ -37,9 +47,11 @@ fn create(name: &Name, view: &ViewEntry, replaces: bool) -> String {
 }
 
 /// A view with the same columns that reads nothing.
-fn placeholder(name: &Name, view: &ViewEntry) -> String {
+fn placeholder(objects: &Objects, name: &Name, view: &ViewEntry) -> String {
+    let ty =
+        |column: &ViewColumn| objects.read_type(&column.ty).map_or_else(|_| column.ty.clone(), Declared::qualified);
     let columns: Vec<String> =
-        view.columns.iter().map(|column| format!("NULL::{} AS {}", column.ty, quoted(&column.name))).collect();
+        view.columns.iter().map(|column| format!("NULL::{} AS {}", ty(column), quoted(&column.name))).collect();
     format!("CREATE VIEW {} AS SELECT {};", shown(name), columns.join(", "))
 }
 
@@ -58,7 +70,7 @@ pub(super) fn views(objects: &Objects) -> Vec<Definition> {
         let Some((name, view, is_in_circle)) = next.or(first) else { break };
         left.remove(name);
         if is_in_circle {
-            made.push(define(AFTER, name, placeholder(name, view)));
+            made.push(define(AFTER, name, placeholder(objects, name, view)));
             again.push(define(AFTER, name, create(name, view, true)));
         } else {
             made.push(define(AFTER, name, create(name, view, false)));
@@ -131,6 +143,13 @@ pub(super) fn owners_and_rights(
         name: name.clone(),
         owner: view.owner.clone(),
         kinds: ("VIEW", "TABLE"),
+        is_free: true,
+    }));
+    all.extend(objects.types.iter().map(|(name, known)| Owned {
+        object: Object::Type(name.clone()),
+        name: name.clone(),
+        owner: known.owner.clone(),
+        kinds: ("TYPE", "TYPE"),
         is_free: true,
     }));
     let mut made = Vec::new();

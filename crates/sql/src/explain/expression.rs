@@ -5,6 +5,7 @@ use crate::catalog::name::Name;
 use crate::catalog::notes::Computed;
 use crate::datum::Datum;
 use crate::expr::{Asks, Call, Case, Comparison, Expr, Subquery};
+use crate::parse::quote;
 use crate::plan::window::{WindowCall, WindowFunction};
 use crate::plan::{Access, AggregateCall, Item, Scan};
 use crate::settings::Settings;
@@ -49,6 +50,7 @@ fn constant(value: &Datum) -> String {
         Datum::Null => return "NULL".to_owned(),
         Datum::Bool(value) => return value.to_string(),
         Datum::Int(value) => return value.to_string(),
+        Datum::Enum(label) => return quote::literal(&label.text),
         Datum::Record(parts) => {
             let parts: Vec<String> = parts.iter().map(constant).collect();
             return format!("ROW({})", parts.join(", "));

@@ -140,6 +140,7 @@ aggregates! {
     "min" (Interval) -> Interval = |_, _| extreme(true);
     "min" (Oid) -> Oid = |_, _| extreme(true);
     "min" (AnyArray) -> AnyArray = |_, _| extreme(true);
+    "min" (AnyEnum) -> AnyElement = |_, _| extreme(true);
     "max" (Int2) -> Int2 = |_, _| extreme(false);
     "max" (Int4) -> Int4 = |_, _| extreme(false);
     "max" (Int8) -> Int8 = |_, _| extreme(false);
@@ -155,6 +156,7 @@ aggregates! {
     "max" (Interval) -> Interval = |_, _| extreme(false);
     "max" (Oid) -> Oid = |_, _| extreme(false);
     "max" (AnyArray) -> AnyArray = |_, _| extreme(false);
+    "max" (AnyEnum) -> AnyElement = |_, _| extreme(false);
     "string_agg" (Text, Text) -> Text = |_, _| Box::new(Joined { bytes: None, is_text: true });
     "string_agg" (Bytea, Bytea) -> Bytea = |_, _| Box::new(Joined { bytes: None, is_text: false });
     "array_agg" (AnyNonArray) -> AnyArray = |_, _| Box::new(List { values: Vec::new(), bytes: 0 });

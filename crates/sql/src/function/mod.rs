@@ -19,6 +19,7 @@ mod catalog;
 mod comparison;
 mod datetime;
 mod digest;
+mod enumeration;
 mod extract;
 mod format;
 mod interval_template;
@@ -147,6 +148,8 @@ pub enum Parameter {
     AnyArray,
     /// As [`Parameter::AnyElement`], and no array.
     AnyNonArray,
+    /// As [`Parameter::AnyElement`], of an enumeration.
+    AnyEnum,
 }
 
 /// What a function returns.
@@ -276,6 +279,9 @@ macro_rules! parameter {
     };
     (AnyNonArray) => {
         crate::function::Parameter::AnyNonArray
+    };
+    (AnyEnum) => {
+        crate::function::Parameter::AnyEnum
     };
     (TextArray) => {
         crate::function::Parameter::Exact(crate::types::Type::Array(&crate::types::Type::Text))

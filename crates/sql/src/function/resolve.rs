@@ -24,6 +24,7 @@ const FUNCTIONS: &[&&[Function]] = &[
     &super::interval_template::FUNCTIONS,
     &super::number_template::FUNCTIONS,
     &super::digest::FUNCTIONS,
+    &super::enumeration::FUNCTIONS,
     &super::array::FUNCTIONS,
     &super::json::FUNCTIONS,
     &super::json_build::FUNCTIONS,
@@ -201,8 +202,9 @@ fn polymorphic_element<F: Overload>(function: &F, arguments: &[Type]) -> Option<
             Parameter::Exact(_) | Parameter::Any => continue,
             Parameter::AnyElement => *argument,
             Parameter::AnyNonArray if argument.element().is_none() => *argument,
+            Parameter::AnyEnum if matches!(argument, Type::Enum(_)) => *argument,
             Parameter::AnyArray => argument.element()?,
-            Parameter::AnyNonArray => return None,
+            Parameter::AnyNonArray | Parameter::AnyEnum => return None,
         };
         if found != Type::Unknown && found != element {
             return None;
@@ -224,7 +226,8 @@ pub(super) fn signature<F: Overload>(function: &F, arguments: &[Type]) -> Outcom
             Parameter::Exact(ty) => ty,
             Parameter::Any if *argument == Type::Unknown => Type::Text,
             Parameter::Any => *argument,
-            Parameter::AnyElement | Parameter::AnyNonArray => element,
+            Parameter::AnyEnum if !matches!(element, Type::Enum(_)) => return Err(Failure::None),
+            Parameter::AnyElement | Parameter::AnyNonArray | Parameter::AnyEnum => element,
             Parameter::AnyArray if argument.is_vector() => *argument,
             Parameter::AnyArray => array()?,
         })

@@ -3,9 +3,10 @@
 //! Absent: functions that administer a server; what only the catalog knows is asked of [`Environment::ask`](super::Environment).
 
 use super::argument::*;
-use super::functions;
+use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null, Timestamp};
+use crate::error::Result;
 use crate::types::Type;
 use crate::value::interval::Fields;
 
@@ -73,10 +74,10 @@ functions! {
     "current_schema" () -> Name [stable] = |call, _| Ok(call.environment.schema().map_or(Null, Datum::text));
     "pg_backend_pid" () -> Int4 [stable] = |call, _| Ok(Int(call.environment.backend_pid().into()));
     "pg_typeof" (Any) -> RegType [lax stable] = |call, _| Ok(Int(call.types[0].oid().into()));
-    "format_type" (Oid, Int4) -> Text [lax stable] = |_, a| Ok(match &a[0] {
-        Null => Null,
-        oid => Datum::text(format_type(int(oid), if a[1].is_null() { -1 } else { int(&a[1]) })),
-    });
+    "format_type" (Oid, Int4) -> Text [lax stable] = |call, a| match &a[0] {
+        Null => Ok(Null),
+        oid => format_type(call, oid, if a[1].is_null() { -1 } else { int(&a[1]) }),
+    };
     "gen_random_uuid" () -> Uuid [volatile] = |call, _| {
         let mut bytes = call.environment.random_uuid()?;
         bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -111,9 +112,14 @@ fn version() -> String {
 }
 
 /// Shows a type with what its declaration adds.
-fn format_type(oid: i64, modifier: i64) -> String {
-    let Some(ty) = u32::try_from(oid).ok().and_then(Type::of_oid) else {
-        return if oid == 0 { "-".to_owned() } else { "???".to_owned() };
+fn format_type(call: &Call<'_>, oid: &Datum, modifier: i64) -> Result<Datum> {
+    let number = int(oid);
+    let Some(ty) = u32::try_from(number).ok().and_then(Type::of_oid) else {
+        return if number == 0 {
+            Ok(Datum::text("-"))
+        } else {
+            call.environment.ask("format_type", std::slice::from_ref(oid))
+        };
     };
     let (element, suffix) = match ty {
         Type::Array(element) => (*element, "[]"),
@@ -135,7 +141,7 @@ fn format_type(oid: i64, modifier: i64) -> String {
         },
         _ => element.to_string(),
     };
-    format!("{declared}{suffix}")
+    Ok(Datum::text(format!("{declared}{suffix}")))
 }
 
 /// Shows a size in the unit that keeps it below 10240.

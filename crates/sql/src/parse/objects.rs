@@ -8,6 +8,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
+use super::enums::TypeStatement;
 pub(crate) use super::options::SequenceOption;
 
 /// A statement of these.
@@ -42,6 +43,7 @@ pub(crate) enum Own {
         members: Vec<RoleSpec>,
         admin: bool,
     },
+    Type(TypeStatement),
     /// What is understood and not there.
     Refused(String),
 }
@@ -60,6 +62,7 @@ impl Own {
             Own::DropRoles { .. } => "DROP ROLE",
             Own::Grant(GrantStatement { is_revoke: false, .. }) | Own::GrantRoles { is_revoke: false, .. } => "GRANT",
             Own::Grant(_) | Own::GrantRoles { .. } => "REVOKE",
+            Own::Type(statement) => statement.words(),
             Own::Refused(_) => "",
         }
     }
@@ -221,7 +224,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn name(&mut self) -> Parsed<String> {
+    pub(super) fn name(&mut self) -> Parsed<String> {
         Ok(super::name(&self.0.parse_identifier()?))
     }
 
@@ -233,7 +236,7 @@ impl Reader<'_, '_> {
         Ok(parts)
     }
 
-    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut items = vec![item(self)?];
         while self.0.consume_token(&Token::Comma) {
             items.push(item(self)?);
@@ -241,7 +244,7 @@ impl Reader<'_, '_> {
         Ok(items)
     }
 
-    fn role(&mut self) -> Parsed<RoleSpec> {
+    pub(super) fn role(&mut self) -> Parsed<RoleSpec> {
         self.word("group");
         let ident = self.0.parse_identifier()?;
         let is_plain = ident.quote_style.is_none();
@@ -283,10 +286,13 @@ impl Reader<'_, '_> {
                 return self.alter_role(noun == "group").map(Some);
             }
         }
-        self.alter()
+        match self.type_statement()? {
+            Some(own) => Ok(Some(own)),
+            None => self.alter(),
+        }
     }
 
-    fn skip(&mut self) {
+    pub(super) fn skip(&mut self) {
         while !matches!(self.0.peek_token_ref().token, Token::SemiColon | Token::EOF) {
             self.0.next_token();
         }

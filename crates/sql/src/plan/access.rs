@@ -236,7 +236,10 @@ pub(crate) fn choose_key(plan: &mut Plan, columns: &Range<usize>, conditions: &[
 
 /// Whether values of a type have the order of SQL in a key, too.
 fn is_ordered_as_key(ty: Type) -> bool {
-    matches!(compared_as(ty), Type::Int8 | Type::Text | Type::Date | Type::Timestamp | Type::Timestamptz)
+    matches!(
+        compared_as(ty),
+        Type::Int8 | Type::Text | Type::Date | Type::Timestamp | Type::Timestamptz | Type::Enum(_)
+    )
 }
 
 /// The positions of the columns by which the rows of an access come ordered, as far as values compare as they do in a key.

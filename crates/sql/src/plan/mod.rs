@@ -286,6 +286,8 @@ pub(crate) struct CommonTable {
     pub(crate) plan: Plan,
     /// The round that is repeated on what the last one gave, and whether duplicates stay.
     pub(crate) recursion: Option<(Plan, bool)>,
+    /// The registers of the queries around it that its rows depend on.
+    pub(crate) captures: Vec<usize>,
 }
 
 /// A statement that writes.

@@ -40,7 +40,8 @@ pub(crate) struct Context<'c> {
     operands: RefCell<Vec<Datum>>,
     /// Results of subqueries that capture nothing.
     slots: RefCell<Vec<Option<Datum>>>,
-    commons: RefCell<Vec<Option<Rc<Vec<Row>>>>>,
+    /// What common table expressions have given, and the values of the registers that they depend on.
+    commons: RefCell<Vec<Option<(Row, Rc<Vec<Row>>)>>>,
     working: RefCell<Vec<Rc<Vec<Row>>>>,
     /// What foreign keys have to look at when the statement is over.
     pub(crate) pending: RefCell<Pending>,
@@ -200,12 +201,17 @@ impl<'c> Context<'c> {
         self.slots.borrow_mut()[at] = Some(value);
     }
 
-    pub(crate) fn common(&self, at: usize) -> Option<Rc<Vec<Row>>> {
-        self.commons.borrow()[at].clone()
+    /// What a common table expression has given, if that was for what the registers hold which it depends on.
+    pub(crate) fn common(&self, at: usize, captures: &[usize]) -> Option<Rc<Vec<Row>>> {
+        let (commons, registers) = (self.commons.borrow(), self.registers.borrow());
+        let (values, rows) = commons[at].as_ref()?;
+        let is_same = values.iter().eq(captures.iter().map(|register| &registers[*register]));
+        is_same.then(|| rows.clone())
     }
 
-    pub(crate) fn set_common(&self, at: usize, rows: Rc<Vec<Row>>) {
-        self.commons.borrow_mut()[at] = Some(rows);
+    pub(crate) fn set_common(&self, at: usize, captures: &[usize], rows: Rc<Vec<Row>>) {
+        let values = captures.iter().map(|register| self.register(*register)).collect();
+        self.commons.borrow_mut()[at] = Some((values, rows));
     }
 
     pub(crate) fn working(&self, at: usize) -> Rc<Vec<Row>> {

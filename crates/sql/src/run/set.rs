@@ -290,9 +290,9 @@ impl Cursor for CommonCursor {
     }
 }
 
-/// What a common table expression gives; it is run once.
+/// What a common table expression gives; it is run once, or once for each row of the query around it that it depends on.
 pub(crate) fn common(at: usize, table: &CommonTable, context: &Context<'_>) -> Result<Rc<Vec<Row>>> {
-    if let Some(known) = context.common(at) {
+    if let Some(known) = context.common(at, &table.captures) {
         return Ok(known);
     }
     let mut rows = all(&table.plan, context)?;
@@ -313,7 +313,7 @@ pub(crate) fn common(at: usize, table: &CommonTable, context: &Context<'_>) -> R
         }
     }
     let rows = Rc::new(rows);
-    context.set_common(at, rows.clone());
+    context.set_common(at, &table.captures, rows.clone());
     Ok(rows)
 }
 

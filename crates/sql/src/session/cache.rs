@@ -10,10 +10,11 @@
 //! - No plan is kept that has a moment in it, such as that of `'now'`.
 //! - Those who define forget for all sessions: what is kept here keeps no table that is dropped.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use osier::TransactionOptions;
+use osier::{Transaction, TransactionOptions};
 
 use super::statement::Task;
 use super::{Core, Kind, Parsed, Prepared, Session, State};
@@ -196,21 +197,51 @@ impl Session {
 
     /// Whether a statement means what it meant. Who has changed a definition may not have said so yet.
     fn is_current(&mut self, prepared: &Prepared) -> bool {
-        let (Session { core, state }, planned) = (self, prepared.known());
+        let planned = prepared.known();
         if let Task::Utility(_) = planned.task {
             return true;
         }
-        let is_current = match state {
+        let look =
+            |core: &Core, transaction: &Transaction<'_>| planned.is_current(&core.sql, transaction, &core.settings);
+        self.look(look).is_some_and(|is_current| is_current.unwrap_or(false))
+    }
+
+    /// Looks at the catalog, in the transaction that is open, if one is; `None` where it has failed.
+    fn look<T>(&mut self, act: impl FnOnce(&Core, &Transaction<'_>) -> Result<T>) -> Option<Result<T>> {
+        let Session { core, state } = self;
+        match state {
             State::Idle(session) => {
                 let options = TransactionOptions { read_only: true, ..Default::default() };
-                planned.is_current(&core.sql, &session.begin_with(options), &core.settings)
+                Some(act(core, &session.begin_with(options)))
             }
-            State::Open(block) => {
-                block.transaction.with(|transaction| planned.is_current(&core.sql, transaction, &core.settings))
-            }
-            State::Failed(_) | State::Between => return false,
-        };
-        is_current.unwrap_or(false)
+            State::Open(block) => Some(block.transaction.with(|transaction| act(core, transaction))),
+            State::Failed(_) | State::Between => None,
+        }
+    }
+
+    /// Returns the type with a number in the catalog, one that users have made among them.
+    ///
+    /// # Errors
+    /// Where the catalog cannot be read.
+    pub fn type_of_oid(&mut self, oid: u32) -> Result<Option<Type>> {
+        if let Some(system) = Type::of_oid(oid) {
+            return Ok(Some(system));
+        }
+        let look = |core: &Core, transaction: &Transaction<'_>| Ok(core.sql.objects(transaction)?.1.type_of_oid(oid));
+        self.look(look).unwrap_or(Ok(None))
+    }
+
+    /// Returns the types of the parameters of a statement, with the labels that they have now.
+    ///
+    /// # Errors
+    /// Where the catalog cannot be read.
+    pub fn parameter_types<'p>(&mut self, prepared: &'p Prepared) -> Result<Cow<'p, [Type]>> {
+        let types = prepared.parameters();
+        if types.iter().all(|ty| ty.enumeration().is_none()) {
+            return Ok(Cow::Borrowed(types));
+        }
+        let now = |ty: &Type| Ok(self.type_of_oid(ty.oid())?.unwrap_or(*ty));
+        types.iter().map(now).collect::<Result<_>>().map(Cow::Owned)
     }
 
     /// Prepares a shape.

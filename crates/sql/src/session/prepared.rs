@@ -176,7 +176,9 @@ impl Core {
     ) -> Result<Done> {
         let name = parse::name(name);
         self.refuse_kept(&name)?;
-        let known = |ty: &ast::DataType| Ok(Some(parse::data_type(ty)?.ty).filter(|ty| *ty != Type::Unknown));
+        let names = CatalogNames::new(&self.sql, transaction);
+        let binder = Binder::new(&names, &self.settings, &[]);
+        let known = |ty: &ast::DataType| Ok(Some(binder.data_type(ty)?.ty).filter(|ty| *ty != Type::Unknown));
         let types = data_types.iter().map(known).collect::<Result<Vec<_>>>()?;
         let parsed = Parsed(Some(Arc::new(statement.clone())));
         let prepared = Prepared::new(&self.sql, transaction, &parsed, &types, &self.settings)?;

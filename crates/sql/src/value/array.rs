@@ -231,7 +231,7 @@ pub(crate) fn field_type(field: &Datum) -> Type {
         Datum::Int(_) => Type::Int8,
         Datum::Float(_) => Type::Float8,
         Datum::Numeric(_) => Type::Numeric,
-        Datum::Null | Datum::Text(_) => Type::Text,
+        Datum::Null | Datum::Text(_) | Datum::Enum(_) => Type::Text,
         Datum::Bytes(_) => Type::Bytea,
         Datum::Date(_) => Type::Date,
         Datum::Time(_) => Type::Time,

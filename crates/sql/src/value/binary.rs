@@ -115,6 +115,7 @@ pub fn parse_binary(bytes: &[u8], ty: Type) -> Result<Datum> {
         }
         Type::Jsonb => Datum::Jsonb(Arc::new(parse_jsonb(bytes)?)),
         Type::Array(element) => parse_array(bytes, *element)?,
+        Type::Enum(own) => Datum::Enum(own.label(utf8(bytes)?)?),
         Type::Void => Datum::Null,
         Type::Record => {
             let message = "input of anonymous composite types is not implemented";
@@ -222,6 +223,7 @@ pub fn push_binary(datum: &Datum, declared: Declared, out: &mut Vec<u8>) {
             out.extend_from_slice(&months.to_be_bytes());
         }
         Datum::Uuid(uuid) => out.extend_from_slice(uuid),
+        Datum::Enum(label) => out.extend_from_slice(label.text.as_bytes()),
         Datum::Jsonb(value) => {
             out.push(JSONB_VERSION);
             json::push(value, out);

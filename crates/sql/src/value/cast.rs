@@ -91,6 +91,8 @@ pub(crate) fn is_immutable(from: Type, to: Type) -> bool {
     let is_text = |ty: Type| matches!(ty, Type::Text | Type::Varchar | Type::Char);
     let depends = |ty: Type| match ty {
         Type::Date | Type::Timestamp | Type::Timestamptz | Type::Interval | Type::Record => true,
+        // A label may get another text.
+        Type::Enum(_) => true,
         ty => ty.is_registered(),
     };
     let other_zone = (from == Type::Timestamptz) != (to == Type::Timestamptz) && depends(from) | depends(to);

@@ -80,6 +80,7 @@ fn random_datum(random: &mut Rng, ty: Type) -> Datum {
             Datum::Interval(Interval { months, days, us: random.i64(-DAY_US * 9..DAY_US * 9) })
         }
         Type::Uuid => Datum::Uuid(random.u128(..).to_be_bytes()),
+        Type::Enum(own) => Datum::Enum(own.labels()[random.usize(..own.labels().len())]),
         Type::Json => Datum::text(random_json(random, 3).to_string()),
         Type::Jsonb => Datum::Jsonb(Arc::new(random_json(random, 3))),
         Type::Array(element) => {
@@ -94,7 +95,8 @@ fn random_datum(random: &mut Rng, ty: Type) -> Datum {
 /// All types whose values can be written and read.
 fn types() -> impl Iterator<Item = Type> {
     let scalars = Type::scalars().filter(|ty| !matches!(ty, Type::Record | Type::Void | Type::Unknown));
-    scalars.flat_map(|ty| [Some(ty), ty.array()]).flatten()
+    let labels = crate::enumeration::tests::sample(&["sad", "it's", "a,b", "{", "", "null", "\\"]);
+    scalars.chain([labels]).flat_map(|ty| [Some(ty), ty.array()]).flatten()
 }
 
 fn for_random_values(check: impl Fn(&Datum, Declared)) {

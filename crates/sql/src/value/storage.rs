@@ -13,6 +13,7 @@
 //! | `date`, `time` | `Int32`, `Int64` | days since 1970, microseconds since midnight |
 //! | `timestamp`, `timestamptz` | `Timestamp` | |
 //! | `interval` | `Bytes` | see below |
+//! | enumerations | `Int64` | the number of the label ([`crate::enumeration`]) |
 //! | arrays | `Bytes` | see below |
 //!
 //! An interval takes 32 bytes, the highest byte of each number first: its span in microseconds plus 2^127 (16 bytes; a month has
@@ -93,7 +94,7 @@ pub fn stored_type(declared: Declared) -> Result<Column> {
         Type::Bool => Column::Bool,
         Type::Int2 => Column::Int16,
         Type::Int4 | Type::Date => Column::Int32,
-        Type::Int8 | Type::Time | Type::Oid | Type::Xid => Column::Int64,
+        Type::Int8 | Type::Time | Type::Oid | Type::Xid | Type::Enum(_) => Column::Int64,
         Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => Column::Int64,
         Type::Float4 | Type::Float8 => Column::Float64,
         Type::Numeric => match units_of(declared.modifier) {
@@ -155,6 +156,7 @@ pub fn store<'d>(datum: &'d Datum, declared: Declared, scratch: &mut Vec<u8>) ->
         Datum::Date(days) => Value::Int((*days).into()),
         Datum::Timestamp(us) => Value::Timestamp(*us),
         Datum::Uuid(uuid) => Value::Bytes(uuid),
+        Datum::Enum(label) => Value::Int(label.number),
         Datum::Numeric(numeric) => match units_of(declared.modifier) {
             Some((_, scale)) => {
                 Value::Numeric(numeric.to_units(scale).ok_or_else(|| without_units(numeric, declared))?)
@@ -250,6 +252,7 @@ pub fn load(value: Value<'_>, declared: Declared) -> Result<Datum> {
         Value::Int(int) => match declared.ty {
             Type::Date => Datum::Date(i32::try_from(int).map_err(|_| corrupted(declared))?),
             Type::Time => Datum::Time(int),
+            Type::Enum(own) => Datum::Enum(own.numbered(int).ok_or_else(|| corrupted(declared))?),
             _ => Datum::Int(int),
         },
         Value::Text(text) if declared.ty == Type::Jsonb => {

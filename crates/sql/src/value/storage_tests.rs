@@ -127,6 +127,8 @@ fn numbers_that_units_do_not_hold_are_refused() {
 
 #[test]
 fn damaged_values_are_refused() {
+    let labels = crate::enumeration::tests::sample(&["a", "b"]);
+    assert_eq!(load(Value::Int(5), labels.into()).unwrap_err().code(), "XX001", "no label has the number");
     let fails = |value: Value<'_>, declared: Declared| {
         assert_eq!(load(value, declared).unwrap_err().state, SqlState::DataCorrupted, "{value}");
     };

@@ -109,6 +109,7 @@ fn parse_scalar(text: &str, ty: Type, settings: &Settings) -> Result<Datum> {
             Datum::text(text)
         }
         Type::Jsonb => Datum::Jsonb(Arc::new(json::parse(text)?)),
+        Type::Enum(own) => Datum::Enum(own.label(text)?),
         Type::Void => Datum::Null,
         Type::Record => {
             return Err(SqlError::new(
@@ -310,6 +311,7 @@ pub fn push_text(datum: &Datum, declared: Declared, settings: &Settings, out: &m
         Datum::Timestamp(us) => settings.date_style.push_timestamp(*us, out),
         Datum::Interval(value) => settings.interval_style.push(value, out),
         Datum::Uuid(uuid) => push_uuid(uuid, out),
+        Datum::Enum(label) => out.extend_from_slice(label.text.as_bytes()),
         Datum::Jsonb(value) => json::push(value, out),
         Datum::Array(elements) if declared.ty.is_vector() => {
             for (at, element) in elements.iter().enumerate() {

@@ -80,7 +80,9 @@ pub(crate) fn answer(catalog: &Catalog<'_>, function: &str, arguments: &[Datum])
         "pg_is_other_temp_schema" => Bool(class::is_other_temporary(catalog, number(first))?),
         "pg_sequence_last_value" => last_value(catalog, number(first))?,
         "pg_table_is_visible" => object::is_visible(catalog, number(first))?.map_or(Null, Bool),
+        "pg_type_is_visible" => registered::is_visible_type(catalog, number(first))?.map_or(Null, Bool),
         other if other.ends_with("_is_visible") => Bool(true),
+        "format_type" => text(registered::type_name(catalog, number(first))?.unwrap_or_else(|| "???".to_owned())),
         _ => return others(catalog, function, number(first), (first, second)),
     }))
 }

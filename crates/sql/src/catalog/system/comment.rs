@@ -22,6 +22,7 @@ pub(super) const OF_CONSTRAINT: u32 = 2606;
 pub(super) const OF_NAMESPACE: u32 = 2615;
 pub(super) const OF_DATABASE: u32 = 1262;
 pub(super) const OF_ROLE: u32 = 1260;
+pub(super) const OF_TYPE: u32 = 1247;
 
 /// What has a comment and is no part of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub(crate) enum Commented {
     Schema,
     Database,
     Role,
+    Type,
 }
 
 impl Commented {
@@ -39,6 +41,7 @@ impl Commented {
             Commented::Schema => "schema",
             Commented::Database => "database",
             Commented::Role => "role",
+            Commented::Type => "type",
         }
     }
 }
@@ -171,6 +174,10 @@ pub(super) fn all(catalog: &Catalog<'_>, is_shared: bool) -> Result<Vec<Descript
                 "pg_catalog" => Some((PG_CATALOG, OF_NAMESPACE)),
                 other => class::schema_number(catalog, other)?.map(|number| (number, OF_NAMESPACE)),
             },
+            ("type", false) => {
+                let types = &catalog.snapshot()?.beside.types;
+                types.get(&Name::of_engine(&name)).map(|known| (known.ty.oid(), OF_TYPE))
+            }
             ("database", true) => Some((DATABASE, OF_DATABASE)),
             ("role", true) => Some((role::number(&name), OF_ROLE)),
             _ => None,

@@ -209,6 +209,7 @@ pub(super) fn type_name(number: u32) -> String {
         2277 => "anyarray".to_owned(),
         2283 => "anyelement".to_owned(),
         2776 => "anynonarray".to_owned(),
+        3500 => "anyenum".to_owned(),
         0 => "-".to_owned(),
         other => Type::of_oid(other).map_or_else(|| "???".to_owned(), |ty| ty.to_string()),
     }

@@ -10,7 +10,7 @@ use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, Value};
 
 use crate::bind::from::relation_columns;
 use crate::bind::scope::Level;
-use crate::bind::{Binder, NoNames};
+use crate::bind::{Binder, RowNames};
 use crate::catalog::relation::Relation;
 use crate::function;
 use crate::parse;
@@ -47,7 +47,8 @@ fn with<T>(relation: &Relation, settings: &Settings, is_pretty: bool, act: impl 
     let registers = Cell::default();
     let mut level = Level::new(None, &registers);
     level.columns = relation_columns(relation, &relation.name.name);
-    act(&Deparser { binder: Binder::new(&NoNames, &initial, &[]), level, settings, is_pretty })
+    let names = RowNames(&relation.types);
+    act(&Deparser { binder: Binder::new(&names, &initial, &[]).of_kept(), level, settings, is_pretty })
 }
 
 /// What `pg_attrdef` has in place of PostgreSQL's tree: the expression, and the column whose type its literals have.
@@ -148,7 +149,7 @@ impl Deparser<'_> {
     }
 
     fn cast(&self, shown: &Shown, to: Declared) -> Shown {
-        let text = &shown.text;
+        let (text, to) = (&shown.text, type_name(to, self.settings));
         simple(if self.is_pretty && shown.is_simple { format!("{text}::{to}") } else { format!("({text})::{to}") })
     }
 
@@ -156,7 +157,7 @@ impl Deparser<'_> {
     fn unknown(&self, expr: &Expr, wanted: Type) -> Option<Shown> {
         let Expr::Value(value) = strip(expr) else { return self.plain(expr) };
         Some(match text_of(&value.value)? {
-            None => simple(format!("NULL::{wanted}")),
+            None => simple(format!("NULL::{}", type_name(wanted.into(), self.settings))),
             Some(text) => self.constant(&text, wanted.into()),
         })
     }
@@ -170,9 +171,9 @@ impl Deparser<'_> {
             Expr::Value(value) => self.value(&value.value)?,
             Expr::UnaryOp { op, expr } => self.unary(*op, expr)?,
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right)?,
-            Expr::Cast { expr, data_type, .. } => self.explicit_cast(expr, parse::data_type(data_type).ok()?)?,
+            Expr::Cast { expr, data_type, .. } => self.explicit_cast(expr, self.binder.data_type(data_type).ok()?)?,
             Expr::TypedString(typed) => match text_of(&typed.value.value)? {
-                Some(text) => self.constant(&text, parse::data_type(&typed.data_type).ok()?),
+                Some(text) => self.constant(&text, self.binder.data_type(&typed.data_type).ok()?),
                 None => return None,
             },
             Expr::IsNull(inner) => self.suffixed(inner, "IS NULL")?,
@@ -183,6 +184,9 @@ impl Deparser<'_> {
             Expr::IsNotFalse(inner) => self.suffixed(inner, "IS NOT FALSE")?,
             Expr::Between { expr, negated, low, high } => self.between(expr, *negated, low, high)?,
             Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated)?,
+            Expr::Array(array) => self.array(&array.elem, self.type_of(expr)?.element()?)?,
+            Expr::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, "ANY", right)?,
+            Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, "ALL", right)?,
             Expr::Like { negated, expr, pattern, escape_char: None, .. } => {
                 self.operation(expr, if *negated { "!~~" } else { "~~" }, pattern)?
             }
@@ -286,8 +290,11 @@ impl Deparser<'_> {
         {
             return Some(match text_of(&value.value)? {
                 Some(text) => self.constant(&text, to),
-                None => simple(format!("NULL::{to}")),
+                None => simple(format!("NULL::{}", type_name(to, self.settings))),
             });
+        }
+        if let (Expr::Array(array), Some(element), Modifier::None) = (inner, to.ty.element(), to.modifier) {
+            return self.array(&array.elem, element);
         }
         let shown = self.plain(inner)?;
         if self.type_of(inner)? == to.ty && to.modifier == Modifier::None {
@@ -306,6 +313,26 @@ impl Deparser<'_> {
         let (first, word, second) = if is_negated { ("<", "OR", ">") } else { (">=", "AND", "<=") };
         let (from, to) = (self.operation(expr, first, low)?, self.operation(expr, second, high)?);
         Some(self.parenthesized(format!("{} {word} {}", from.text, to.text)))
+    }
+
+    /// An array of elements that each are of a type.
+    fn array(&self, elements: &[Expr], element: Type) -> Option<Shown> {
+        let shown = |part: &Expr| Some(self.show(part, Some(element))?.text);
+        let parts = elements.iter().map(shown).collect::<Option<Vec<_>>>()?;
+        (!parts.is_empty()).then(|| simple(format!("ARRAY[{}]", parts.join(", "))))
+    }
+
+    /// A comparison with all elements of an array.
+    fn quantified(&self, left: &Expr, op: &BinaryOperator, word: &str, right: &Expr) -> Option<Shown> {
+        let own = self.type_of(left)?;
+        let wanted = if self.type_of(right)? == Type::Unknown { own.array()? } else { self.type_of(right)? };
+        // What has to be converted is shown as it was kept.
+        if wanted.element() != Some(own) {
+            return None;
+        }
+        let symbol = if *op == BinaryOperator::NotEq { "<>".to_owned() } else { op.to_string() };
+        let (left, right) = (self.show(left, Some(own))?, self.show(right, Some(wanted))?);
+        Some(self.parenthesized(format!("{} {symbol} {word} ({})", self.within(&left), right.text)))
     }
 
     /// `IN` becomes a comparison with an array.
@@ -433,6 +460,19 @@ fn constant(text: &str, to: Declared, settings: &Settings) -> Shown {
             }
             Err(_) => simple(format!("{}::{to}", literal(text))),
         },
-        _ => simple(format!("{}::{to}", literal(text))),
+        _ => simple(format!("{}::{}", literal(text), type_name(to, settings))),
+    }
+}
+
+/// The name of a type, with its schema where that is not one in which names are looked up.
+fn type_name(to: Declared, settings: &Settings) -> String {
+    match (to.ty, to.ty.enumeration()) {
+        (ty, Some(own))
+            if Type::of_name(own.name()).is_none() && settings.schemas().any(|path| path == own.schema()) =>
+        {
+            let suffix = if let Type::Array(_) = ty { "[]" } else { "" };
+            format!("{}{suffix}", quoted(own.name()))
+        }
+        _ => to.qualified(),
     }
 }

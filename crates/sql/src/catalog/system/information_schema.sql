@@ -30,7 +30,8 @@ SELECT current_database() AS table_catalog, n.nspname AS table_schema, c.relname
     a.attname AS column_name, a.attnum::integer AS ordinal_position,
     (CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END)::varchar AS column_default,
     (CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END)::varchar AS is_nullable,
-    (CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' ELSE pg_catalog.format_type(a.atttypid, NULL) END)::varchar
+    (CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' WHEN t.typtype = 'e' THEN 'USER-DEFINED'
+        ELSE pg_catalog.format_type(a.atttypid, NULL) END)::varchar
         AS data_type,
     CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 END AS character_maximum_length,
     CASE WHEN a.atttypid IN (25, 1042, 1043)
@@ -320,7 +321,7 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
 SELECT current_database() AS object_catalog, n.nspname AS object_schema, c.relname AS object_name,
     (CASE WHEN c.relkind = 'v' THEN 'VIEW' ELSE 'TABLE' END)::varchar AS object_type,
     (a.attnum::text)::name AS collection_type_identifier,
-    pg_catalog.format_type(e.oid, NULL)::varchar AS data_type, NULL::integer AS character_maximum_length,
+    (CASE WHEN e.typtype = 'e' THEN 'USER-DEFINED' ELSE pg_catalog.format_type(e.oid, NULL) END)::varchar AS data_type, NULL::integer AS character_maximum_length,
     NULL::integer AS character_octet_length, NULL::name AS character_set_catalog, NULL::name AS character_set_schema,
     NULL::name AS character_set_name, NULL::name AS collation_catalog, NULL::name AS collation_schema,
     NULL::name AS collation_name, NULL::integer AS numeric_precision, NULL::integer AS numeric_precision_radix,
@@ -341,7 +342,8 @@ SELECT current_database() AS specific_catalog, n.nspname AS specific_schema,
     (p.proname::text || '_' || p.oid::text)::name AS specific_name, s.n AS ordinal_position,
     (CASE WHEN p.proargmodes IS NULL OR p.proargmodes[s.n] = 'i' THEN 'IN' ELSE 'OUT' END)::varchar AS parameter_mode,
     'NO'::varchar AS is_result, 'NO'::varchar AS as_locator, (p.proargnames[s.n])::name AS parameter_name,
-    (CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' ELSE pg_catalog.format_type(t.oid, NULL) END)::varchar
+    (CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' WHEN t.typtype = 'e' THEN 'USER-DEFINED'
+        ELSE pg_catalog.format_type(t.oid, NULL) END)::varchar
         AS data_type,
     NULL::integer AS character_maximum_length, NULL::integer AS character_octet_length,
     NULL::name AS character_set_catalog, NULL::name AS character_set_schema, NULL::name AS character_set_name,

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::{BTREE, FIRST_ROLE, PG_CATALOG, oid, text};
+use super::snapshot::{Sort, derived_oid};
+use super::{BTREE, Catalog, FIRST_ROLE, PG_CATALOG, class, oid, role, text};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
+use crate::enumeration::EnumType;
+use crate::error::Result;
 use crate::run::Row;
 use crate::types::Type;
 use crate::value::{self, Conversion};
@@ -37,6 +40,13 @@ fn words(ty: Type) -> &'static [&'static str] {
 
 /// How PostgreSQL stores values of a type.
 pub(super) fn shape(ty: Type) -> Shape {
+    match ty {
+        Type::Enum(_) => return Shape { length: 4, is_by_value: true, alignment: "i", storage: "p", collation: 0 },
+        Type::Array(Type::Enum(_)) => {
+            return Shape { length: -1, is_by_value: false, alignment: "i", storage: "x", collation: 0 };
+        }
+        _ => {}
+    }
     if let Type::Array(element) = ty {
         let element = words(*element);
         let alignment = if element[6] == "d" { "d" } else { "i" };
@@ -75,9 +85,67 @@ fn number_of(word: &str) -> Datum {
 }
 
 /// `pg_type`: the types of values, and their arrays.
-pub(super) fn types() -> Vec<Row> {
+pub(super) fn types(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
     let all = Type::scalars().flat_map(|ty| [Some(ty), ty.array()]).flatten();
-    all.map(type_row).collect()
+    let mut rows: Vec<Row> = all.map(type_row).collect();
+    for known in catalog.snapshot()?.beside.types.values() {
+        let schema = class::schema_number(catalog, known.ty.schema())?.unwrap_or(0);
+        let owner = role::number(&known.owner);
+        rows.extend([Type::Enum(known.ty), known.ty.array()].map(|ty| enum_row(ty, known.ty, schema, owner)));
+    }
+    Ok(rows)
+}
+
+/// An enumeration, or the type of its arrays.
+fn enum_row(ty: Type, own: EnumType, schema: u32, owner: u32) -> Row {
+    const OF_ENUMS: [u32; 6] = [3506, 3507, 3532, 3533, 0, 0];
+    const OF_ARRAYS: [u32; 6] = [750, 751, 2400, 2401, 0, 0];
+    let is_array = matches!(ty, Type::Array(_));
+    let shape = shape(ty);
+    let mut row = vec![
+        oid(ty.oid()),
+        text(ty.catalog_name()),
+        oid(schema),
+        oid(owner),
+        Int(shape.length),
+        Bool(shape.is_by_value),
+        text(if is_array { "b" } else { "e" }),
+        text(if is_array { "A" } else { "E" }),
+        Bool(false),
+        Bool(true),
+        text(","),
+        oid(0),
+        oid(if is_array { 6179 } else { 0 }),
+        oid(if is_array { own.oid() } else { 0 }),
+        oid(if is_array { 0 } else { own.array_oid() }),
+    ];
+    row.extend(if is_array { OF_ARRAYS } else { OF_ENUMS }.map(oid));
+    row.extend([
+        Int(if is_array { 3816 } else { 0 }),
+        text(shape.alignment),
+        text(shape.storage),
+        Bool(false),
+        oid(0),
+        Int(-1),
+        Int(0),
+        oid(0),
+        Null,
+        Null,
+        Null,
+    ]);
+    row
+}
+
+/// `pg_enum`: the labels of enumerations.
+pub(super) fn labels(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for known in catalog.snapshot()?.beside.types.values() {
+        for (label, order) in known.ty.labels().iter().zip(1_u16..) {
+            let number = derived_oid(Sort::Label, known.ty.oid(), &label.number.to_string());
+            rows.push(vec![oid(number), oid(known.ty.oid()), Datum::Float(order.into()), text(&label.text)]);
+        }
+    }
+    Ok(rows)
 }
 
 fn type_row(ty: Type) -> Row {
@@ -214,9 +282,18 @@ const CLASSES: &[(u32, &str, u32, &str, Type, bool)] = &[
     (10_065, "uuid_ops", 2968, "uuid_ops", Type::Uuid, true),
 ];
 
+/// The class of operators of enumerations, and its family.
+const ENUM_OPS: u32 = 3522;
+const ENUM_FAMILY: u32 = 3523;
+/// The type that stands for any enumeration.
+const ANY_ENUM: u32 = 3500;
+
 /// The class of operators by which an index orders a column; `text` stands for `varchar`.
 pub(super) fn class_of(ty: Type) -> u32 {
     let ty = if ty == Type::Varchar { Type::Text } else { ty };
+    if let Type::Enum(_) = ty {
+        return ENUM_OPS;
+    }
     CLASSES.iter().find(|(.., of, is_default)| *of == ty && *is_default).map_or(0, |(number, ..)| *number)
 }
 
@@ -235,12 +312,15 @@ pub(super) fn classes() -> Vec<Row> {
             oid(if *ty == Type::Name { 2275 } else { 0 }),
         ]
     };
-    CLASSES.iter().map(row).collect()
+    let of_enums = [oid(ENUM_OPS), oid(BTREE), text("enum_ops"), oid(PG_CATALOG), oid(FIRST_ROLE)];
+    let of_enums = of_enums.into_iter().chain([oid(ENUM_FAMILY), oid(ANY_ENUM), Bool(true), oid(0)]).collect();
+    CLASSES.iter().map(row).chain([of_enums]).collect()
 }
 
 /// `pg_opfamily`.
 pub(super) fn families() -> Vec<Row> {
     let mut families: Vec<(u32, &str)> = CLASSES.iter().map(|(_, _, family, name, ..)| (*family, *name)).collect();
+    families.push((ENUM_FAMILY, "enum_ops"));
     families.sort_unstable();
     families.dedup();
     let row = |(number, name)| vec![oid(number), oid(BTREE), text(name), oid(PG_CATALOG), oid(FIRST_ROLE)];

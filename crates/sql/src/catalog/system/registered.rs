@@ -2,8 +2,10 @@
 
 use super::object::{class_name, class_number, qualified};
 use super::{Catalog, class, role, routine, text};
+use crate::catalog::name::Name;
 use crate::datum::Datum;
 use crate::datum::Datum::{Int, Null};
+use crate::enumeration::EnumType;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse::quote::quoted;
 use crate::types::Type;
@@ -18,7 +20,7 @@ pub(super) fn number(catalog: &Catalog<'_>, ty: Type, given: &str) -> Result<Opt
     }
     match ty {
         Type::RegClass => class_number(catalog, &crate::parse::object_name(given)?),
-        Type::RegType => type_number(given),
+        Type::RegType => type_number(catalog, given),
         Type::RegNamespace => class::schema_number(catalog, &single(given)?),
         Type::RegRole => {
             let name = single(given)?;
@@ -37,12 +39,48 @@ fn single(given: &str) -> Result<String> {
     }
 }
 
-fn type_number(given: &str) -> Result<Option<u32>> {
+fn type_number(catalog: &Catalog<'_>, given: &str) -> Result<Option<u32>> {
     match crate::parse::declared(given) {
-        Ok(declared) => Ok(Some(declared.ty.oid())),
-        Err(error) if error.state == SqlState::UndefinedObject => Ok(None),
-        Err(error) => Err(error),
+        Ok(declared) => return Ok(Some(declared.ty.oid())),
+        Err(error) if error.state == SqlState::UndefinedObject => {}
+        Err(error) => return Err(error),
     }
+    let (name, is_array) = given.trim_end().strip_suffix("[]").map_or((given, false), |name| (name, true));
+    let found = user_type(catalog, &crate::parse::object_name(name)?)?;
+    Ok(found.map(|found| if is_array { found.array_oid() } else { found.oid() }))
+}
+
+/// The type of users that a name means.
+fn user_type(catalog: &Catalog<'_>, parts: &[String]) -> Result<Option<EnumType>> {
+    let types = &catalog.snapshot()?.beside.types;
+    let find = |schema: &str, name: &str| types.get(&Name::new(schema, name)).map(|known| known.ty);
+    Ok(match parts {
+        [name] => catalog.schemas()?.iter().find_map(|schema| find(schema, name)),
+        [schema, name] => find(schema, name),
+        _ => None,
+    })
+}
+
+/// The name of a type, with its schema where it is needed to be found; `None` where there is none with the number.
+pub(super) fn type_name(catalog: &Catalog<'_>, number: u32) -> Result<Option<String>> {
+    if let Some(system) = Type::of_oid(number) {
+        return Ok(Some(system.to_string()));
+    }
+    let Some(found) = catalog.snapshot()?.beside.type_of_oid(number) else { return Ok(None) };
+    let Some(own) = found.enumeration() else { return Ok(None) };
+    let is_bare = user_type(catalog, &[own.name().to_owned()])? == Some(own) && Type::of_name(own.name()).is_none();
+    let name = if is_bare { quoted(own.name()) } else { own.qualified() };
+    Ok(Some(if number == own.oid() { name } else { format!("{name}[]") }))
+}
+
+/// Whether a name without its schema means the type with a number.
+pub(super) fn is_visible_type(catalog: &Catalog<'_>, number: u32) -> Result<Option<bool>> {
+    if Type::of_oid(number).is_some() {
+        return Ok(Some(true));
+    }
+    let found = catalog.snapshot()?.beside.type_of_oid(number).and_then(Type::enumeration);
+    let Some(own) = found else { return Ok(None) };
+    Ok(Some(user_type(catalog, &[own.name().to_owned()])? == Some(own)))
 }
 
 fn function_number(catalog: &Catalog<'_>, given: &str) -> Result<Option<u32>> {
@@ -104,7 +142,7 @@ pub(super) fn show(catalog: &Catalog<'_>, ty: Type, number: u32) -> Result<Strin
             Some(name) => Some(qualified(catalog, number, &name)?),
             None => None,
         },
-        Type::RegType => Type::of_oid(number).map(|ty| ty.to_string()),
+        Type::RegType => type_name(catalog, number)?,
         Type::RegNamespace => {
             class::schemas(catalog)?.into_iter().find(|(own, ..)| *own == number).map(|(_, name, _)| quoted(&name))
         }

@@ -5,7 +5,6 @@
 use osier::procedure::program::{Field, Results};
 
 use super::{Catalog, FIRST_ROLE, PG_CATALOG, PUBLIC, acl, array, kind, oid, text};
-use crate::catalog::relation::declared_named;
 use crate::catalog::rights::Object;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Float, Int, Null};
@@ -24,11 +23,12 @@ const FUNCTIONS: u32 = 10_000;
 const PROCEDURES: u32 = 15_500;
 
 /// Names and numbers of the types that stand for others.
-const PSEUDO: [(Parameter, u32); 4] = [
+const PSEUDO: [(Parameter, u32); 5] = [
     (Parameter::Any, 2276),
     (Parameter::AnyElement, 2283),
     (Parameter::AnyArray, 2277),
     (Parameter::AnyNonArray, 2776),
+    (Parameter::AnyEnum, 3500),
 ];
 
 /// A function.
@@ -111,7 +111,7 @@ pub(super) fn compiled() -> Vec<Routine> {
 /// The procedures that the database holds, or that the program has registered.
 pub(super) fn procedures(catalog: &Catalog<'_>) -> Result<Vec<Routine>> {
     let listed = catalog.store.procedures()?;
-    let number = |field: &Field| declared_named(&field.ty.to_string()).map_or(0, |declared| declared.ty.oid());
+    let number = |field: &Field| crate::parse::declared(&field.ty.to_string()).map_or(0, |declared| declared.ty.oid());
     let routine = |(place, procedure): (usize, &osier::call::ListedProcedure)| {
         let parameters = procedure.parameters.as_deref().unwrap_or_default();
         let (results, is_set): (&[Field], bool) = match &procedure.results {

@@ -106,6 +106,7 @@ pub(super) enum Sort {
     View,
     Rule,
     Schema,
+    Label,
 }
 
 /// A number for an object: the same for the same owner and name, forever (FNV-1a).
@@ -225,6 +226,7 @@ impl Snapshot {
     }
 
     fn read_views(&mut self) -> Result<()> {
+        let beside = self.beside.clone();
         let mut all: Vec<(Name, Arc<ViewEntry>)> =
             self.beside.views.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect();
         all.sort_by_key(|(_, entry)| entry.number);
@@ -233,7 +235,7 @@ impl Snapshot {
             let oid = self.take(derived_oid(Sort::View, 0, &number), Object::View(at));
             let rule = self.take(derived_oid(Sort::Rule, 0, &number), Object::Rule(at));
             self.names.insert(name.clone(), oid);
-            let columns = entry.columns.iter().map(|column| crate::parse::declared(&column.ty));
+            let columns = entry.columns.iter().map(|column| beside.read_type(&column.ty));
             let columns = columns.collect::<Result<_>>()?;
             self.views.push(ViewObject { oid, rule, name, entry, columns });
         }

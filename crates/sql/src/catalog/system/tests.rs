@@ -1,7 +1,7 @@
 //! What is listed of the catalog agrees with what is made.
 
 use super::relation::{ALL, Kind};
-use crate::bind::{Binder, NoNames};
+use crate::bind::{Binder, RowNames};
 use crate::settings::Settings;
 
 #[test]
@@ -13,7 +13,7 @@ fn views_have_the_columns_that_are_listed() {
         let text = format!("SELECT * FROM {}.{}", view.schema, view.name);
         let statements = crate::parse::statements(&text).expect("a statement");
         let [sqlparser::ast::Statement::Query(query)] = &statements[..] else { panic!("{text}") };
-        let bound = match Binder::new(&NoNames, &settings, &[]).query(query, None) {
+        let bound = match Binder::new(&RowNames(&[]), &settings, &[]).query(query, None) {
             Ok(bound) => bound,
             Err(error) => {
                 wrong.push(format!("{}: {error}", view.name));

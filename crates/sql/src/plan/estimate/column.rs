@@ -123,6 +123,7 @@ fn position(bounds: &[Datum], value: &Datum) -> f64 {
 fn number(value: &Datum) -> Option<f64> {
     let number = match value {
         Datum::Int(value) | Datum::Time(value) | Datum::Timestamp(value) => *value as f64,
+        Datum::Enum(label) => label.number as f64,
         Datum::Float(value) => *value,
         Datum::Numeric(value) => value.to_f64(),
         Datum::Date(value) => f64::from(*value),
