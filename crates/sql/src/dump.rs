@@ -69,6 +69,7 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     beside.views.retain(|name, _| is_lasting(name));
     let names = tables.iter().map(|table| &table.name).chain(sequences.iter().map(|sequence| &sequence.name));
     let mut made = objects::schemas(&beside, names.map(|name| name.schema.clone()).collect());
+    made.extend(objects::extensions(&beside));
     made.extend(objects::types(&beside));
     let mut add = |section, name: &Name, text: String| {
         made.push(Definition { section, name: shown(name), text });
@@ -184,6 +185,10 @@ fn all_comments(
         }
         let name = owned.new_name(&name).unwrap_or(&name);
         add(name, comment_on(&format!("SEQUENCE {}", shown(name)), &comment));
+    }
+    for (name, comment) in comments(transaction, Commented::Extension)? {
+        let name = Name::new(name, "");
+        add(&name, comment_on(&format!("EXTENSION {}", shown(&name)), &comment));
     }
     for (name, comment) in comments(transaction, Commented::Type)? {
         let name = Name::of_engine(&name);

@@ -207,6 +207,8 @@ states! {
     InvalidName = "42602";
     /// `reserved_name`.
     ReservedName = "42939";
+    /// `external_routine_invocation_exception`.
+    ExternalRoutineInvocationException = "39000";
     /// `disk_full`.
     DiskFull = "53100";
     /// `out_of_memory`.

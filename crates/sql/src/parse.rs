@@ -9,6 +9,7 @@ pub(crate) mod columns;
 pub(crate) mod copy;
 mod dialect;
 pub(crate) mod enums;
+pub(crate) mod extension;
 pub(crate) mod foreign;
 pub(crate) mod forms;
 pub(crate) mod frame;

@@ -228,7 +228,7 @@ impl Binder<'_> {
     pub(crate) fn call(&self, call: &ast::Function, level: &Level<'_>) -> Result<Typed> {
         let mut parts = parse::parts(&call.name)?;
         let name = parts.pop().unwrap_or_default();
-        if parts.last().is_some_and(|schema| schema != "pg_catalog") {
+        if parts.last().is_some_and(|schema| schema != "pg_catalog" && !self.is_of_extension(&name, schema)) {
             return Err(self.undefined_function(call));
         }
         let none = ast::FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() };
@@ -272,6 +272,15 @@ impl Binder<'_> {
             SqlState::UndefinedFunction | SqlState::AmbiguousFunction => error.at_node(&call.name),
             SqlState::FeatureNotSupported => error.at_node(&call.name),
             _ => error,
+        })
+    }
+
+    /// Whether a function is one of an extension that is in a schema.
+    fn is_of_extension(&self, name: &str, schema: &str) -> bool {
+        let extension = function::extension_of(name);
+        extension.is_some_and(|extension| {
+            let objects = self.names.objects();
+            objects.is_ok_and(|objects| objects.extensions.get(extension.name).is_some_and(|own| own.schema == schema))
         })
     }
 

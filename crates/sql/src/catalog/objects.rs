@@ -38,6 +38,7 @@ pub(crate) enum Kind {
     Sequence,
     Role,
     Type,
+    Extension,
     /// The list of rights of an object.
     Rights,
 }
@@ -50,6 +51,7 @@ impl Kind {
             Kind::Sequence => "sequence",
             Kind::Role => "role",
             Kind::Type => "type",
+            Kind::Extension => "extension",
             Kind::Rights => "rights",
         }
     }
@@ -64,6 +66,7 @@ pub(crate) struct Objects {
     pub(crate) sequences: BTreeMap<Name, SequenceEntry>,
     pub(crate) roles: BTreeMap<String, RoleEntry>,
     pub(crate) types: BTreeMap<Name, UserType>,
+    pub(crate) extensions: BTreeMap<String, ExtensionEntry>,
     /// Rights, by [`Object::key`](super::rights::Object::key).
     pub(crate) lists: BTreeMap<String, Vec<Grant>>,
 }
@@ -98,6 +101,14 @@ pub(crate) struct RoleEntry {
     /// Roles that it is a member of, and whether it may make others members of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) member_of: BTreeMap<String, bool>,
+}
+
+/// An extension that was created. Its functions are there in any case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ExtensionEntry {
+    pub(crate) number: u32,
+    pub(crate) owner: String,
+    pub(crate) schema: String,
 }
 
 /// A type that users have made, as it is kept.
@@ -364,6 +375,7 @@ impl Objects {
                 "view" => drop(objects.views.insert(Name::of_engine(&name), Arc::new(read(&definition)?))),
                 "sequence" => drop(objects.sequences.insert(Name::of_engine(&name), read(&definition)?)),
                 "role" => drop(objects.roles.insert(name, read(&definition)?)),
+                "extension" => drop(objects.extensions.insert(name, read(&definition)?)),
                 "type" => {
                     let TypeEntry { owner, definition } = read(&definition)?;
                     let user_type = UserType { owner, ty: EnumType::of(&definition) };

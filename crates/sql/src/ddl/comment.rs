@@ -38,6 +38,11 @@ impl Definer<'_, '_> {
                 objects.need_owner(self.user, &Object::Schema(name.clone()), objects.schema_owner(&name))?;
                 system::remark(self.transaction, Commented::Schema, &name, comment)?;
             }
+            CommentObject::Extension => {
+                let name = parse::parts(object_name)?.join(".");
+                self.own_extension(&name)?;
+                system::remark(self.transaction, Commented::Extension, &name, comment)?;
+            }
             CommentObject::Type => {
                 let (name, _) = self.own_type(&parse::parts(object_name)?)?;
                 system::remark(self.transaction, Commented::Type, &name.engine(), comment)?;

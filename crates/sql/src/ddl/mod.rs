@@ -9,6 +9,7 @@ mod constraint;
 mod create;
 mod depend;
 mod drop;
+mod extension;
 mod foreign;
 mod generated;
 mod grant;
@@ -132,6 +133,7 @@ impl<'d, 's> Definer<'d, 's> {
             Own::GrantRoles { is_revoke, roles, members, admin } => {
                 self.grant_roles(*is_revoke, roles, members, *admin)
             }
+            Own::Extension(statement) => self.extension_statement(statement),
             Own::Type(statement) => self.type_statement(statement),
             Own::Refused(what) => Err(SqlError::unsupported(what)),
         }

@@ -184,6 +184,8 @@ impl Definer<'_, '_> {
         uses.extend(views.map(|(name, _)| format!("owner of view {}", self.shown(name))));
         let own = objects.sequences.iter().filter(|(_, sequence)| sequence.owner == role);
         uses.extend(own.map(|(name, _)| format!("owner of sequence {}", self.shown(name))));
+        let extensions = objects.extensions.iter().filter(|(_, entry)| entry.owner == role);
+        uses.extend(extensions.map(|(name, _)| format!("owner of extension {name}")));
         let types = objects.types.iter().filter(|(_, known)| known.owner == role);
         uses.extend(types.map(|(name, _)| format!("owner of type {}", self.shown(name))));
         let schemas = objects.schemas.iter().filter(|(_, schema)| schema.owner == role);
@@ -247,6 +249,10 @@ impl Definer<'_, '_> {
         for (name, known) in objects.types.iter().filter(|(_, known)| known.owner == from) {
             let entry = objects::TypeEntry { owner: to.to_owned(), definition: known.ty.definition() };
             objects::put(self.transaction, Kind::Type, &name.engine(), &entry)?;
+        }
+        for (name, entry) in objects.extensions.iter().filter(|(_, entry)| entry.owner == from) {
+            let entry = objects::ExtensionEntry { owner: to.to_owned(), ..entry.clone() };
+            objects::put(self.transaction, Kind::Extension, name, &entry)?;
         }
         for (name, _) in objects.views.iter().filter(|(_, view)| view.owner == from) {
             self.change_view(name, |view| to.clone_into(&mut view.owner))?;

@@ -96,6 +96,8 @@ impl Definer<'_, '_> {
         let tables: Vec<Name> = self.table_names()?.into_iter().filter_map(within).collect();
         let views: Vec<Name> = objects.views.keys().filter(|view| view.schema == schema).cloned().collect();
         let types: Vec<Name> = objects.types.keys().filter(|ty| ty.schema == schema).cloned().collect();
+        let extensions = objects.extensions.iter().filter(|(_, entry)| entry.schema == schema);
+        let extensions: Vec<String> = extensions.map(|(name, _)| name.clone()).collect();
         let mut free: Vec<Name> = Vec::new();
         for name in self.sequence_names()?.into_iter().filter_map(within) {
             if self.column_of_sequence(&name)?.is_none() {
@@ -108,6 +110,7 @@ impl Definer<'_, '_> {
         all.extend::<Vec<String>>(shown("view", &views));
         all.extend::<Vec<String>>(shown("sequence", &free));
         all.extend::<Vec<String>>(shown("type", &types));
+        all.extend(extensions.iter().map(|name| format!("extension {name}")));
         if all.is_empty() {
             return Ok(());
         }
@@ -134,6 +137,7 @@ impl Definer<'_, '_> {
             }
             self.remove_type(name)?;
         }
+        self.drop_extensions(&extensions, false)?;
         self.say_gone(&all, defined);
         Ok(())
     }
@@ -342,6 +346,10 @@ impl Definer<'_, '_> {
         objects::put(self.transaction, Row::Schema, new, entry)?;
         for (name, known) in objects.types.iter().filter(|(name, _)| name.schema == old) {
             self.move_type(known, &Name::new(new, &name.name))?;
+        }
+        for (name, entry) in objects.extensions.iter().filter(|(_, entry)| entry.schema == old) {
+            let entry = objects::ExtensionEntry { schema: new.to_owned(), ..entry.clone() };
+            objects::put(self.transaction, Row::Extension, name, &entry)?;
         }
         let within = |engine: String| Some(Name::of_engine(&engine)).filter(|name| name.schema == old);
         for table in self.table_names()?.into_iter().filter_map(within) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{AFTER, BEFORE, Definition, comment_on, shown};
 use crate::catalog::name::{Name, PUBLIC};
-use crate::catalog::objects::{CheckOption, Objects, UserType, ViewColumn, ViewEntry};
+use crate::catalog::objects::{CheckOption, ExtensionEntry, Objects, UserType, ViewColumn, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::{Grant, Object, Rights, initial};
 use crate::parse::quote::{literal, quoted};
@@ -23,6 +23,16 @@ pub(super) fn schemas(objects: &Objects, used: BTreeSet<String>) -> Vec<Definiti
     let all: BTreeSet<String> = objects.schemas.keys().cloned().chain(used).collect();
     let of = all.iter().filter(|schema| *schema != PUBLIC);
     of.map(|schema| define(BEFORE, &Name::new(schema, ""), format!("CREATE SCHEMA {};", quoted(schema)))).collect()
+}
+
+/// The extensions that were created.
+pub(super) fn extensions(objects: &Objects) -> Vec<Definition> {
+    let of = |(name, entry): (&String, &ExtensionEntry)| {
+        let (extension, schema) = (quoted(name), quoted(&entry.schema));
+        let text = format!("CREATE EXTENSION IF NOT EXISTS {extension} WITH SCHEMA {schema};");
+        define(BEFORE, &Name::new(name, ""), text)
+    };
+    objects.extensions.iter().map(of).collect()
 }
 
 /// The types that users have made.

@@ -20,6 +20,7 @@ mod comparison;
 mod datetime;
 mod digest;
 mod enumeration;
+mod extension;
 mod extract;
 mod format;
 mod interval_template;
@@ -40,6 +41,7 @@ mod window;
 
 pub use aggregate::{Accumulator, ResolvedAggregate, aggregates, resolve_aggregate};
 pub(crate) use datetime::shifted;
+pub(crate) use extension::{EXTENSIONS, Extension, of_function as extension_of};
 pub use ordered::{Direct, resolve_ordered_set};
 pub use resolve::{all, exists, operators, resolve, resolve_operator};
 pub use set::{ResolvedSet, Rows, resolve_set, sets};

@@ -25,6 +25,7 @@ const FUNCTIONS: &[&&[Function]] = &[
     &super::number_template::FUNCTIONS,
     &super::digest::FUNCTIONS,
     &super::enumeration::FUNCTIONS,
+    &super::extension::FUNCTIONS,
     &super::array::FUNCTIONS,
     &super::json::FUNCTIONS,
     &super::json_build::FUNCTIONS,

@@ -9,6 +9,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::enums::TypeStatement;
+use super::extension::ExtensionStatement;
 pub(crate) use super::options::SequenceOption;
 
 /// A statement of these.
@@ -44,6 +45,7 @@ pub(crate) enum Own {
         admin: bool,
     },
     Type(TypeStatement),
+    Extension(ExtensionStatement),
     /// What is understood and not there.
     Refused(String),
 }
@@ -63,6 +65,7 @@ impl Own {
             Own::Grant(GrantStatement { is_revoke: false, .. }) | Own::GrantRoles { is_revoke: false, .. } => "GRANT",
             Own::Grant(_) | Own::GrantRoles { .. } => "REVOKE",
             Own::Type(statement) => statement.words(),
+            Own::Extension(statement) => statement.words(),
             Own::Refused(_) => "",
         }
     }
@@ -286,7 +289,10 @@ impl Reader<'_, '_> {
                 return self.alter_role(noun == "group").map(Some);
             }
         }
-        match self.type_statement()? {
+        if let Some(own) = self.type_statement()? {
+            return Ok(Some(own));
+        }
+        match self.extension_statement()? {
             Some(own) => Ok(Some(own)),
             None => self.alter(),
         }

@@ -343,3 +343,47 @@ SELECT relname, reltype > 0 AS has_type FROM pg_class WHERE relname = 'pg_class'
 --> pg_class|t
 SELECT count(*) FROM pg_statio_all_tables WHERE relname = 'nosuch';
 --> 0
+
+-- Extensions that there are: pgcrypto and uuid-ossp. What is expected is what PostgreSQL 15 answers.
+create extension pgcrypto;
+create extension if not exists pgcrypto;
+create extension "uuid-ossp" with schema public;
+create extension nosuch;
+--! 0A000
+drop extension nosuch;
+--! 42704
+drop extension if exists nosuch;
+select hmac('a','b','md5'), hmac('a','b','sha224'), hmac('a'::bytea, repeat('k', 200)::bytea, 'sha512'), hmac('x', repeat('k',100), 'SHA-256');
+--> \x5e69fae25f4b4f3e8cc5de09a8163520|\xa04a3802594be5c1ccaa49445f7a1170671c7d7f7eba996f05e6ca19|\x47286c7ddfd89c1319a8a8b013c1fb96d7c2a9d77751a2997142a6dfe596d558abc00f8c3c1f68f1279fd69d36df02aec13e05364bc531a4139fd6438556deee|\x8c1858bff6cf9cb73708b4b54f43bca6e1b8b4c3380760dc009001b265b64c6f
+select uuid_generate_v3(uuid_ns_url(),'x'), uuid_generate_v5(uuid_ns_x500(),'x'), uuid_nil(), digest('a','SHA1'), digest('a', 'sha-256'), digest('\x00'::bytea, 'md5'), uuid_ns_dns(), uuid_ns_oid();
+--> 60a7f89c-e446-309c-8b4f-460bfdfd0dee|456e503f-63e3-56c1-b807-4cd79bf8cc22|00000000-0000-0000-0000-000000000000|\x86f7e437faa5a7fce15d1ddcb9eaeaea377667b8|\xca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb|\x93b885adfe0da089cdf634904fd59f71|6ba7b810-9dad-11d1-80b4-00c04fd430c8|6ba7b812-9dad-11d1-80b4-00c04fd430c8
+select digest('a','sha3');
+--! 22023
+select length(gen_random_bytes(20)), gen_random_bytes(0);
+--! 39000
+select length(gen_random_bytes(20)), substr(uuid_generate_v1()::text, 15, 1), substr(uuid_generate_v4()::text, 15, 1), uuid_generate_v1() = uuid_generate_v1mc();
+--> 20|1|4|f
+create table et(id uuid primary key default public.uuid_generate_v4(), k uuid default uuid_generate_v4());
+insert into et default values;
+select count(*) from et where id <> k;
+--> 1
+select extname, extversion, extnamespace::regnamespace, extrelocatable from pg_extension where extname <> 'plpgsql' order by extname collate "C";
+--> pgcrypto|1.3|public|t
+--> uuid-ossp|1.1|public|t
+select * from pg_available_extensions where name ~ 'pgc|uuid' order by name;
+--> pgcrypto|1.3|1.3|cryptographic functions
+--> uuid-ossp|1.1|1.1|generate universally unique identifiers (UUIDs)
+drop extension "uuid-ossp";
+--! 2BP01
+comment on extension pgcrypto is 'secrets';
+select obj_description(oid, 'pg_extension') from pg_extension where extname = 'pgcrypto';
+--> secrets
+create schema es;
+alter extension pgcrypto set schema es;
+select es.digest('a', 'md5');
+--> \x0cc175b9c0f1b6a831c399e269772661
+select public.digest('a', 'md5');
+--! 42883
+alter extension pgcrypto update;
+drop table et;
+drop extension pgcrypto, "uuid-ossp";

@@ -6,11 +6,12 @@ use osier::table::{KeyRange, Type};
 use osier::{Error, Schema, Table, Transaction, TransactionError, Value};
 
 use super::snapshot::Snapshot;
-use super::{Catalog, DATABASE, PG_CATALOG, PUBLIC, class, oid, role, text};
+use super::{Catalog, DATABASE, PG_CATALOG, PUBLIC, class, oid, role, server, text};
 use crate::catalog::name::Name;
 use crate::datum::Datum;
 use crate::datum::Datum::{Int, Null};
 use crate::error::Result;
+use crate::function::EXTENSIONS;
 use crate::run::Row;
 
 /// The table, with columns `kind`, `name` and `comment`.
@@ -23,6 +24,7 @@ pub(super) const OF_NAMESPACE: u32 = 2615;
 pub(super) const OF_DATABASE: u32 = 1262;
 pub(super) const OF_ROLE: u32 = 1260;
 pub(super) const OF_TYPE: u32 = 1247;
+pub(super) const OF_EXTENSION: u32 = 3079;
 
 /// What has a comment and is no part of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,7 @@ pub(crate) enum Commented {
     Database,
     Role,
     Type,
+    Extension,
 }
 
 impl Commented {
@@ -42,6 +45,7 @@ impl Commented {
             Commented::Database => "database",
             Commented::Role => "role",
             Commented::Type => "type",
+            Commented::Extension => "extension",
         }
     }
 }
@@ -93,6 +97,10 @@ fn others(catalog: &Catalog<'_>) -> Result<Vec<(String, String, Option<String>)>
         given("schema", "public", "standard public schema"),
         given("schema", "pg_catalog", "system catalog schema"),
     ];
+    for name in catalog.snapshot()?.beside.extensions.keys() {
+        let known = EXTENSIONS.iter().find(|known| known.name == name);
+        comments.extend(known.map(|known| given("extension", name, known.comment)));
+    }
     let Some(table) = found(catalog.store.table_unvalidated(TABLE))? else { return Ok(comments) };
     let (kind, name, comment) = (table.column("kind")?, table.column("name")?, table.column("comment")?);
     for row in catalog.store.scan_unvalidated(&table)? {
@@ -178,6 +186,7 @@ pub(super) fn all(catalog: &Catalog<'_>, is_shared: bool) -> Result<Vec<Descript
                 let types = &catalog.snapshot()?.beside.types;
                 types.get(&Name::of_engine(&name)).map(|known| (known.ty.oid(), OF_TYPE))
             }
+            ("extension", false) => Some((server::extension_number(&name), OF_EXTENSION)),
             ("database", true) => Some((DATABASE, OF_DATABASE)),
             ("role", true) => Some((role::number(&name), OF_ROLE)),
             _ => None,

@@ -138,6 +138,8 @@ impl<'c> Catalog<'c> {
             "pg_database" => server::databases(),
             "pg_tablespace" => server::tablespaces(),
             "pg_stats" => statistics::columns(self)?,
+            "pg_extension" => server::extensions(self)?,
+            "pg_available_extensions" => server::available_extensions(self)?,
             "pg_settings" => server::settings(self),
             "pg_stat_activity" => server::activity(self)?,
             "pg_locks" => server::locks(self),

@@ -2,10 +2,12 @@
 
 use osier::advisory::{Mode, Space};
 
-use super::{Catalog, DATABASE, FIRST_ROLE, oid, role, text};
+use super::snapshot::{Sort, derived_oid};
+use super::{Catalog, DATABASE, FIRST_ROLE, class, oid, role, text};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::Result;
+use crate::function::{EXTENSIONS, Extension};
 use crate::run::Row;
 use crate::value::interval::Interval;
 
@@ -144,4 +146,38 @@ pub(super) fn time_zones(catalog: &Catalog<'_>) -> Vec<Row> {
         Some(vec![text(name.as_str()), text(info.abbreviation()), offset, Bool(is_summer)])
     };
     jiff::tz::db().available().filter_map(row).collect()
+}
+
+/// The number of an extension.
+pub(super) fn extension_number(name: &str) -> u32 {
+    derived_oid(Sort::Extension, 0, name)
+}
+
+/// `pg_extension`: those that were created.
+pub(super) fn extensions(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (name, entry) in &catalog.snapshot()?.beside.extensions {
+        let version = EXTENSIONS.iter().find(|known| known.name == name).map_or("", |known| known.version);
+        rows.push(vec![
+            oid(extension_number(name)),
+            text(name),
+            oid(role::number(&entry.owner)),
+            oid(class::schema_number(catalog, &entry.schema)?.unwrap_or(0)),
+            Bool(true),
+            text(version),
+            Null,
+            Null,
+        ]);
+    }
+    Ok(rows)
+}
+
+/// `pg_available_extensions`.
+pub(super) fn available_extensions(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
+    let created = &catalog.snapshot()?.beside.extensions;
+    let row = |known: &Extension| {
+        let installed = if created.contains_key(known.name) { text(known.version) } else { Null };
+        vec![text(known.name), text(known.version), installed, text(known.comment)]
+    };
+    Ok(EXTENSIONS.iter().map(row).collect())
 }

@@ -107,6 +107,7 @@ pub(super) enum Sort {
     Rule,
     Schema,
     Label,
+    Extension,
 }
 
 /// A number for an object: the same for the same owner and name, forever (FNV-1a).
