@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 20] = [
+const FILES: [&str; 21] = [
     "queries",
     "expressions",
     "functions",
@@ -32,6 +32,7 @@ const FILES: [&str; 20] = [
     "from",
     "merge",
     "enums",
+    "sets",
 ];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.

@@ -3,12 +3,13 @@
 //! Invariants:
 //! - A column is a position in the row that the operator gives. Whoever moves an expression to another operator rewrites it.
 //! - What a subquery takes from the query around it lies in registers, which are written before the subquery is opened.
-//! - [`Expr::Aggregate`], [`Expr::Window`] and [`Expr::Grouping`] are there while a query is bound, and never when it runs.
+//! - [`Expr::Aggregate`], [`Expr::Window`], [`Expr::Grouping`] and [`Expr::Set`] are there while a query is bound, and never when
+//!   it runs.
 
 use std::sync::Arc;
 
 use crate::datum::Datum;
-use crate::function::Function;
+use crate::function::{Function, ResolvedSet};
 use crate::plan::Plan;
 use crate::plan::window::WindowCall;
 use crate::record::RowType;
@@ -28,6 +29,8 @@ pub(crate) enum Expr {
     Aggregate(usize),
     /// A call over a window.
     Window(Box<WindowCall>),
+    /// A call of a function that returns a set.
+    Set(Box<SetCall>),
     /// `GROUPING`: which of these the grouping set of the row does not have.
     Grouping(Vec<Expr>),
     Call(Box<Call>),
@@ -74,6 +77,22 @@ impl PartialEq for Call {
             && self.arguments == other.arguments
             && self.types == other.types
             && self.returns == other.returns
+    }
+}
+
+/// A call of a function that returns a set, of which rows are made.
+#[derive(Clone, Debug)]
+pub(crate) struct SetCall {
+    pub(crate) function: ResolvedSet,
+    pub(crate) arguments: Vec<Expr>,
+}
+
+impl PartialEq for SetCall {
+    fn eq(&self, other: &SetCall) -> bool {
+        let (one, two) = (&self.function, &other.function);
+        one.name() == two.name()
+            && (&one.arguments, &one.columns) == (&two.arguments, &two.columns)
+            && self.arguments == other.arguments
     }
 }
 
@@ -203,6 +222,7 @@ impl Expr {
             Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_) | Expr::Operand => {}
             Expr::Aggregate(_) => {}
             Expr::Window(call) => call.for_each_part(visit),
+            Expr::Set(call) => call.arguments.iter().for_each(visit),
             Expr::Call(call) => call.arguments.iter().for_each(visit),
             Expr::Cast(cast) => visit(&cast.input),
             Expr::Compare(parts) | Expr::Quantified(parts, _) => {
@@ -249,6 +269,7 @@ impl Expr {
             Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_) | Expr::Operand => {}
             Expr::Aggregate(_) => {}
             Expr::Window(call) => call.for_each_part_mut(visit),
+            Expr::Set(call) => call.arguments.iter_mut().for_each(visit),
             Expr::Call(call) => call.arguments.iter_mut().for_each(visit),
             Expr::Cast(cast) => visit(&mut cast.input),
             Expr::Compare(parts) | Expr::Quantified(parts, _) => {
@@ -340,7 +361,14 @@ impl Expr {
 
     /// Whether it reads no column: it is the same for all rows of a query.
     pub(crate) fn is_fixed(&self) -> bool {
-        !self.any(&|part| matches!(part, Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Grouping(_)))
+        !self.has_set()
+            && !self
+                .any(&|part| matches!(part, Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Grouping(_)))
+    }
+
+    /// Whether it calls a function that returns a set.
+    pub(crate) fn has_set(&self) -> bool {
+        self.any(&|part| matches!(part, Expr::Set(_)))
     }
 
     /// Whether it gives the same value for the same row for ever, whatever is set.

@@ -365,6 +365,11 @@ fn enumerations_are_as_in_postgresql() {
 }
 
 #[test]
+fn sets_are_as_in_postgresql() {
+    suite("sets.sql");
+}
+
+#[test]
 fn generated_columns_are_as_in_postgresql() {
     suite("generated.sql");
 }

@@ -9,6 +9,7 @@ use sqlparser::ast::{
 use super::Binder;
 use super::query::sort_key;
 use super::scope::{Aggregates, Level, Typed, Windows};
+use super::select::refuse_sets;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::function::{self, Direct, ResolvedAggregate};
@@ -66,6 +67,7 @@ impl Binder<'_> {
             };
             return Err(SqlError::new(SqlState::GroupingError, message));
         }
+        refuse_sets(bound.inputs(), "aggregate function calls cannot contain set-returning function calls")?;
         let reads = |is_so: fn(&Expr) -> bool| bound.arguments.iter().any(|argument| argument.any(&is_so));
         if reads(|part| matches!(part, Expr::Register(_))) && !reads(|part| matches!(part, Expr::Column(_))) {
             return Err(SqlError::unsupported(format!("{name} of columns of the query around"))

@@ -6,6 +6,7 @@ use sqlparser::ast::{self, BinaryOperator, CaseWhen, Spanned, UnaryOperator, Val
 
 use super::Binder;
 use super::scope::{Level, Typed};
+use super::select::refuse_sets;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Asks, Call, Case, Comparison, Expr, Subquery};
@@ -66,7 +67,9 @@ impl Binder<'_> {
             }
             ast::Expr::Between { expr, negated, low, high } => self.between(expr, *negated, (low, high), level),
             ast::Expr::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref(), level)
+                let case = self.case(operand.as_deref(), conditions, else_result.as_deref(), level)?;
+                refuse_sets([&case.expr], "set-returning functions are not allowed in CASE")?;
+                Ok(case)
             }
             ast::Expr::Exists { subquery, negated } => {
                 let exists = self.subquery(subquery, Asks::Exists, level)?.0;

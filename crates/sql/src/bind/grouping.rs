@@ -137,7 +137,7 @@ impl Binder<'_> {
     /// One expression of `GROUP BY`: a column of the list, by name or number, or any expression.
     fn group(&self, expr: &ast::Expr, list: &[Listed], level: &Level<'_>) -> Result<Expr> {
         let listed = match number_of(expr, list.len())? {
-            Some(at) => list[at].expr(),
+            Some(at) => Some(&list[at].expr),
             None => None,
         };
         let named = match expr {
@@ -145,9 +145,9 @@ impl Binder<'_> {
             // A column of the tables comes before one of the list.
             ast::Expr::Identifier(ident) => match level.resolve(None, &parse::name(ident)) {
                 Ok(Some(_)) => None,
-                _ => listed_as(list, ident, "GROUP BY")?.and_then(|at| list[at].expr()),
+                _ => listed_as(list, ident, "GROUP BY")?.map(|at| &list[at].expr),
             },
-            expr => list.iter().find(|listed| listed.written.as_deref() == Some(expr)).and_then(Listed::expr),
+            expr => list.iter().find(|listed| listed.written.as_deref() == Some(expr)).map(|listed| &listed.expr),
         };
         let Some(found) = listed.or(named) else {
             let typed = self.expr(expr, level)?;

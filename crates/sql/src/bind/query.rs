@@ -264,12 +264,12 @@ impl Binder<'_> {
         Ok(if is_plain { bound.plan } else { Plan::Project(Box::new(bound.plan), exprs) })
     }
 
-    /// Reads the literals of a list as values of the types of other columns.
-    fn read_listed(&self, bound: &mut Bound, columns: &[OutColumn]) -> Result<()> {
+    /// Reads the literals and parameters of a list as values of the types of other columns.
+    pub(super) fn read_listed(&self, bound: &mut Bound, columns: &[OutColumn]) -> Result<()> {
         let Plan::Project(_, exprs) = &mut bound.plan else { return Ok(()) };
         for ((expr, from), to) in exprs.iter_mut().zip(&mut bound.columns).zip(columns) {
-            let is_literal = from.declared.ty == Type::Unknown && matches!(expr, Expr::Constant(Datum::Text(_)));
-            if is_literal && to.declared.ty != Type::Unknown {
+            let is_literal = matches!(expr, Expr::Constant(Datum::Text(_)) | Expr::Parameter(_));
+            if is_literal && from.declared.ty == Type::Unknown && to.declared.ty != Type::Unknown {
                 let literal = Typed::new(std::mem::replace(expr, Expr::NULL), Type::Unknown);
                 *expr = self.convert(literal, to.declared.ty, Conversion::Implicit)?;
                 from.declared = to.declared.ty.into();

@@ -135,6 +135,8 @@ pub(crate) struct Level<'p> {
     pub(crate) aggregates: RefCell<Aggregates>,
     /// What becomes of calls over windows.
     pub(crate) windows: Cell<Windows>,
+    /// Whether calls of functions that return sets may stand in what is bound now.
+    pub(crate) takes_sets: Cell<bool>,
     /// Whether literals of the list keep their unknown type, for a set operation to say it.
     pub(crate) keeps_unknown: Cell<bool>,
     /// The windows of the clause `WINDOW`.
@@ -171,6 +173,7 @@ impl<'p> Level<'p> {
             is_between: false,
             aggregates: RefCell::new(Aggregates::Refused("FROM")),
             windows: Cell::new(Windows::AsAggregates),
+            takes_sets: Cell::default(),
             keeps_unknown: Cell::default(),
             named_windows: RefCell::default(),
         }
@@ -208,6 +211,14 @@ impl<'p> Level<'p> {
             (Windows::AsAggregates, Aggregates::Refused(place)) => Some(*place),
             (Windows::AsAggregates, Aggregates::Gathered(_)) => None,
         }
+    }
+
+    /// Binds something in which functions that return sets may be called.
+    pub(crate) fn taking_sets<T>(&self, bind: impl FnOnce() -> T) -> T {
+        let outside = self.takes_sets.replace(true);
+        let bound = bind();
+        self.takes_sets.set(outside);
+        bound
     }
 
     /// The column that a name means, with the alias of its table if that is given.

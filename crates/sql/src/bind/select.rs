@@ -11,7 +11,7 @@ use super::scope::{Aggregates, Level, ScopeColumn, Typed};
 use super::window::{calls_in, place_calls};
 use super::{Binder, OutColumn};
 use crate::error::{Result, SqlError, SqlState};
-use crate::expr::Expr;
+use crate::expr::{Expr, SetCall};
 use crate::function::{self, ResolvedSet};
 use crate::parse;
 use crate::plan::join::Source;
@@ -35,44 +35,10 @@ pub(super) fn refuse_width(width: usize) -> Result<()> {
 
 /// An expression of the list.
 pub(super) struct Listed {
-    pub(super) item: ListItem,
+    pub(super) expr: Expr,
     pub(super) column: OutColumn,
-    /// A subquery as it was written: the same text in `GROUP BY` means it.
+    /// An expression with a subquery as it was written: the same text in `GROUP BY` means it.
     pub(super) written: Option<Box<ast::Expr>>,
-}
-
-/// What an expression of the list gives.
-pub(super) enum ListItem {
-    One(Expr),
-    Set(ResolvedSet, Vec<Expr>),
-}
-
-impl Listed {
-    /// The expression with its column, if it is one value.
-    fn one(self) -> Option<(Expr, OutColumn)> {
-        match self.item {
-            ListItem::One(expr) => Some((expr, self.column)),
-            ListItem::Set(..) => None,
-        }
-    }
-
-    /// Whether both give the same value.
-    fn is_same(&self, other: &Listed) -> bool {
-        match (&self.item, &other.item) {
-            (ListItem::One(one), ListItem::One(other)) => one == other,
-            (ListItem::Set(one, of_one), ListItem::Set(other, of_other)) => {
-                one.name() == other.name() && one.columns == other.columns && of_one == of_other
-            }
-            _ => false,
-        }
-    }
-
-    pub(super) fn expr(&self) -> Option<&Expr> {
-        match &self.item {
-            ListItem::One(expr) => Some(expr),
-            ListItem::Set(..) => None,
-        }
-    }
 }
 
 impl Binder<'_> {
@@ -102,7 +68,7 @@ impl Binder<'_> {
         let Parts { from: From { leaves, tree: Some(tree), conditions, .. }, output, .. } = parts else {
             unreachable!("what is simple has tables");
         };
-        let (list, columns) = output.list.into_iter().filter_map(Listed::one).unzip();
+        let (list, columns) = output.list.into_iter().map(|listed| (listed.expr, listed.column)).unzip();
         Ok((self.simple(Simple { leaves, tree, conditions, list }), columns))
     }
 
@@ -136,9 +102,7 @@ impl Binder<'_> {
         level.keeps_unknown.set(keeps_unknown);
         self.bind_windows(&select.named_window, &level)?;
         let mut list = Vec::new();
-        for item in &select.projection {
-            self.list_item(item, &level, &mut list)?;
-        }
+        level.taking_sets(|| select.projection.iter().try_for_each(|item| self.list_item(item, &level, &mut list)))?;
         if let Some(condition) = &select.selection {
             // After the list, whose parameters have their types of it.
             let gathered = level.aggregates.replace(Aggregates::Refused("WHERE"));
@@ -148,13 +112,13 @@ impl Binder<'_> {
         let having = select.having.as_ref();
         let having = having.map(|having| level.refusing_windows("HAVING", || self.condition(having, "HAVING", &level)));
         let having = having.transpose()?;
-        let keys = self.order_keys(order, &list, &level)?;
-        let distinct_on = self.distinct_on(select, &list, &level)?;
+        let keys = level.taking_sets(|| self.order_keys(order, &list, &level))?;
+        let distinct_on = level.taking_sets(|| self.distinct_on(select, &list, &level))?;
         let calls = match level.aggregates.replace(Aggregates::Refused("GROUP BY")) {
             Aggregates::Gathered(calls) => calls,
             Aggregates::Refused(_) => Vec::new(),
         };
-        let groups = self.groups(&select.group_by, &list, &level)?;
+        let groups = level.taking_sets(|| self.groups(&select.group_by, &list, &level))?;
         let columns = from.columns.clone();
         level.end(outer);
         let output = Output { list, keys, distinct_on, having };
@@ -182,7 +146,8 @@ impl Binder<'_> {
         if is_grouped {
             groups.rewrite(&calls, &columns, &mut output)?;
             width = groups.width(&calls);
-            let Groups { exprs: groups, sets, .. } = groups;
+            let Groups { exprs: mut groups, sets, .. } = groups;
+            plan = expand(plan, &mut columns.len().clone(), &mut groups.iter_mut().collect::<Vec<_>>());
             plan = Plan::Aggregate(Box::new(Aggregate { input: plan, groups, sets, calls }));
             if let Some(having) = output.having.take() {
                 plan = Plan::Filter(Box::new(plan), having);
@@ -193,15 +158,19 @@ impl Binder<'_> {
         if is_windowed {
             let passes = passes(windows);
             let placed: Vec<_> = passes.iter().flat_map(|pass| &pass.calls).cloned().zip(width..).collect();
+            width += placed.len();
             output.exprs_mut().for_each(|expr| place_calls(expr, &placed));
             plan = Plan::Window(Box::new(Window { input: plan, passes }));
+        }
+        if output.has_inner_set() {
+            plan = expand(plan, &mut width, &mut output.exprs_mut().collect::<Vec<_>>());
         }
         let keeps_order = output.distinct_on.is_empty() && !matches!(distinct, Some(Distinct::Distinct));
         let mut is_sorted = false;
         if !is_grouped && !is_windowed && keeps_order {
             let wish: Vec<SortKey> = output.keys.iter().map(|key| key.sort.clone()).collect();
             // What a row is sorted by is what is shown of it.
-            let is_of_rows = |listed: &Listed| listed.expr().is_some_and(|expr| !expr.is_volatile());
+            let is_of_rows = |listed: &Listed| !listed.expr.is_volatile() && !listed.expr.has_set();
             let keys_are_of_rows =
                 output.keys.iter().all(|key| key.listed.is_none_or(|at| is_of_rows(&output.list[at])));
             is_sorted = access::sort_by_index(&mut plan, &wish);
@@ -254,18 +223,14 @@ impl Binder<'_> {
         let is_unnamed = alias.is_none();
         let name = alias.unwrap_or_else(|| name_of(expr));
         let (call, field) = call_of(expr);
-        if let Some(call) = call
+        if let Some(call) = call.filter(|_| level.takes_sets.get())
             && let Some((mut function, arguments)) = self.set_call(call, level)?
         {
             if let Some(field) = field {
                 function = function.field(&parse::name(field))?;
             }
-            let declared = match &function.columns[..] {
-                [(_, ty)] => (*ty).into(),
-                _ => Declared { ty: Type::Record, modifier: Modifier::Fields(function.fields()) },
-            };
-            let column = OutColumn { name, declared, origin: (0, 0) };
-            return Ok(Listed { item: ListItem::Set(function, arguments), column, written: None });
+            let Typed { expr, declared, .. } = set(function, arguments);
+            return Ok(Listed { expr, column: OutColumn { name, declared, origin: (0, 0) }, written: None });
         }
         let mut bound = match expr {
             ast::Expr::Identifier(ident) => self.named_column(std::slice::from_ref(ident), level, is_unnamed)?,
@@ -282,8 +247,9 @@ impl Binder<'_> {
         };
         let origin = named.map_or((0, 0), |column| column.origin);
         let column = OutColumn { name, declared: bound.declared, origin };
-        let written = matches!(expr, ast::Expr::Subquery(_)).then(|| Box::new(expr.clone()));
-        Ok(Listed { item: ListItem::One(bound.expr), column, written })
+        let has_query = bound.expr.any(&|part| matches!(part, Expr::Subquery(_)));
+        let written = has_query.then(|| Box::new(expr.clone()));
+        Ok(Listed { expr: bound.expr, column, written })
     }
 
     /// A call of a function that returns a set, if it is one.
@@ -302,6 +268,21 @@ impl Binder<'_> {
         Ok(Some((function, arguments)))
     }
 
+    /// A call within an expression, if it returns a set.
+    pub(super) fn inner_set(&self, call: &ast::Function, level: &Level<'_>) -> Result<Option<Typed>> {
+        let Some((function, arguments)) = self.set_call(call, level)? else { return Ok(None) };
+        if level.takes_sets.get() {
+            return Ok(Some(set(function, arguments)));
+        }
+        let message = match level.refuses_windows() {
+            Some("FROM" | "functions in FROM") | None => {
+                "set-returning functions must appear at top level of FROM".to_owned()
+            }
+            Some(place) => format!("set-returning functions are not allowed in {place}"),
+        };
+        Err(SqlError::new(SqlState::FeatureNotSupported, message).at_node(&call.name))
+    }
+
     /// What `ORDER BY` names: a column of the list, by name or number, or any expression.
     fn order_keys(&self, order: &[ast::OrderByExpr], list: &[Listed], level: &Level<'_>) -> Result<Vec<OrderKey>> {
         let mut keys = Vec::with_capacity(order.len());
@@ -314,10 +295,7 @@ impl Binder<'_> {
                 },
             };
             let typed = match listed.map(|at| (&list[at], at)) {
-                Some((listed, _)) => match listed.expr() {
-                    Some(expr) => Typed::new(expr.clone(), listed.column.declared),
-                    None => Typed::new(Expr::NULL, listed.column.declared),
-                },
+                Some((listed, _)) => Typed::new(listed.expr.clone(), listed.column.declared),
                 None => self.expr(&key.expr, level)?,
             };
             keys.push(OrderKey { sort: sort_key(self.sortable(typed)?, &key.options), listed });
@@ -333,7 +311,7 @@ impl Binder<'_> {
             expr => number_of(expr, list.len()),
         };
         let bind = |expr: &ast::Expr| match listed(expr)? {
-            Some(at) => list[at].expr().cloned().ok_or_else(|| SqlError::unsupported("DISTINCT ON of a set")),
+            Some(at) => Ok(list[at].expr.clone()),
             None => Ok(self.expr(expr, level)?.expr),
         };
         exprs.iter().map(bind).collect()
@@ -345,7 +323,7 @@ pub(super) fn listed_as(list: &[Listed], ident: &ast::Ident, clause: &str) -> Re
     let name = parse::name(ident);
     let mut found = list.iter().enumerate().filter(|(_, listed)| listed.column.name == name);
     let Some((at, first)) = found.next() else { return Ok(None) };
-    if found.any(|(_, other)| !first.is_same(other)) {
+    if found.any(|(_, other)| first.expr != other.expr) {
         let message = format!("{clause} \"{name}\" is ambiguous");
         return Err(SqlError::new(SqlState::AmbiguousColumn, message).at_ident(ident));
     }
@@ -368,7 +346,7 @@ impl Parts {
         let Parts { from, output, groups, calls, .. } = self;
         from.tree.is_some()
             && !output.is_grouped(groups, calls)
-            && output.list.iter().all(|listed| listed.expr().is_some())
+            && output.list.iter().all(|listed| !listed.expr.has_set())
             && calls_in(output.exprs()).is_empty()
     }
 }
@@ -384,19 +362,13 @@ pub(super) struct Output {
 impl Output {
     /// All expressions; `HAVING` as long as it is there.
     pub(super) fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        let listed = self.list.iter().flat_map(|listed| match &listed.item {
-            ListItem::One(expr) => std::slice::from_ref(expr),
-            ListItem::Set(_, exprs) => exprs,
-        });
+        let listed = self.list.iter().map(|listed| &listed.expr);
         listed.chain(self.keys.iter().map(|key| &key.sort.expr)).chain(&self.having).chain(&self.distinct_on)
     }
 
     /// As [`Output::exprs`], to change them.
     pub(super) fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
-        let listed = self.list.iter_mut().flat_map(|listed| match &mut listed.item {
-            ListItem::One(expr) => std::slice::from_mut(expr),
-            ListItem::Set(_, exprs) => exprs,
-        });
+        let listed = self.list.iter_mut().map(|listed| &mut listed.expr);
         let keys = self.keys.iter_mut().map(|key| &mut key.sort.expr);
         listed.chain(keys).chain(&mut self.having).chain(&mut self.distinct_on)
     }
@@ -407,6 +379,16 @@ impl Output {
         groups.is_there || !calls.is_empty() || self.having.is_some() || has_grouping()
     }
 
+    /// Whether a function that returns a set is called anywhere but as a whole entry of the list.
+    fn has_inner_set(&self) -> bool {
+        let is_inner = |expr: &Expr| match expr {
+            Expr::Set(call) => call.arguments.iter().any(Expr::has_set),
+            expr => expr.has_set(),
+        };
+        let keys = self.keys.iter().filter(|key| key.listed.is_none()).map(|key| &key.sort.expr);
+        self.list.iter().any(|listed| is_inner(&listed.expr)) || keys.chain(&self.distinct_on).any(Expr::has_set)
+    }
+
     /// Refuses `FOR UPDATE` where a row of the result is not one of a table.
     fn refuse_locks(&self, select: &ast::Select, groups: &Groups, calls: &[AggregateCall]) -> Result<()> {
         let parts = [
@@ -415,10 +397,7 @@ impl Output {
             (self.having.is_some(), "HAVING clause"),
             (!calls.is_empty(), "aggregate functions"),
             (!calls_in(self.exprs()).is_empty(), "window functions"),
-            (
-                self.list.iter().any(|listed| !matches!(listed.item, ListItem::One(_))),
-                "set-returning functions in the target list",
-            ),
+            (self.list.iter().any(|listed| listed.expr.has_set()), "set-returning functions in the target list"),
         ];
         match parts.into_iter().find(|(is_there, _)| *is_there) {
             Some((_, what)) => {
@@ -429,6 +408,26 @@ impl Output {
         }
     }
 }
+
+/// A call of a function that returns a set.
+fn set(function: ResolvedSet, arguments: Vec<Expr>) -> Typed {
+    let declared = match &function.columns[..] {
+        [(_, ty)] => (*ty).into(),
+        _ => Declared { ty: Type::Record, modifier: Modifier::Fields(function.fields()) },
+    };
+    Typed::new(Expr::Set(Box::new(SetCall { function, arguments })), declared)
+}
+
+/// Refuses sets within what has one value.
+pub(super) fn refuse_sets<'e>(exprs: impl IntoIterator<Item = &'e Expr>, message: &str) -> Result<()> {
+    match exprs.into_iter().any(Expr::has_set) {
+        true => Err(SqlError::new(SqlState::FeatureNotSupported, message).with_hint(TO_FROM)),
+        false => Ok(()),
+    }
+}
+
+/// What to do with a set where there may be none.
+const TO_FROM: &str = "You might be able to move the set-returning function into a LATERAL FROM item.";
 
 /// The call that an expression is, and which field of its rows is meant.
 fn call_of(expr: &ast::Expr) -> (Option<&ast::Function>, Option<&ast::Ident>) {
@@ -455,11 +454,7 @@ fn star(column: &ScopeColumn, (expr, declared): (&Expr, Declared)) -> Listed {
     column.is_read();
     let ScopeColumn { name, origin, .. } = column;
     let declared = if declared.ty == Type::Unknown { Declared::from(Type::Text) } else { declared };
-    Listed {
-        item: ListItem::One(expr.clone()),
-        column: OutColumn { name: name.clone(), declared, origin: *origin },
-        written: None,
-    }
+    Listed { expr: expr.clone(), column: OutColumn { name: name.clone(), declared, origin: *origin }, written: None }
 }
 
 /// What an index calls a column that is an expression.
@@ -542,9 +537,9 @@ fn project(
     let count = list.len();
     let mut items: Vec<Item> = list
         .into_iter()
-        .map(|listed| match listed.item {
-            ListItem::One(expr) => Item::One(expr),
-            ListItem::Set(function, arguments) => Item::Set(function, arguments),
+        .map(|listed| match listed.expr {
+            Expr::Set(call) => Item::Set(call.function, call.arguments),
+            expr => Item::One(expr),
         })
         .collect();
     let is_distinct = matches!(distinct, Some(Distinct::Distinct));
@@ -573,6 +568,47 @@ fn project(
         plan = Plan::Sort(Box::new(plan), sort);
     }
     Ok(first_columns(plan, count, width))
+}
+
+/// Makes rows of the sets in expressions: their values stand behind the columns of the rows, `width` many, and their calls become
+/// columns. All sets of a row give rows at the same time; what has sets as arguments comes behind these.
+fn expand(mut plan: Plan, width: &mut usize, exprs: &mut [&mut Expr]) -> Plan {
+    loop {
+        let mut calls: Vec<SetCall> = Vec::new();
+        exprs.iter().for_each(|expr| innermost_sets(expr, &mut calls));
+        if calls.is_empty() {
+            return plan;
+        }
+        let placed: Vec<_> = calls.iter().cloned().zip(*width..).collect();
+        exprs.iter_mut().for_each(|expr| place_sets(expr, &placed));
+        let sets = calls.into_iter().map(|SetCall { function, arguments }| Item::Set(function, arguments));
+        let items = (0..*width).map(|at| Item::One(Expr::Column(at))).chain(sets).collect();
+        *width += placed.len();
+        plan = Plan::ProjectSet(Box::new(plan), items);
+    }
+}
+
+/// Gathers the calls that return sets and have none as an argument, each once.
+fn innermost_sets(expr: &Expr, calls: &mut Vec<SetCall>) {
+    match expr {
+        Expr::Set(call) if !call.arguments.iter().any(Expr::has_set) => {
+            if !calls.contains(call) {
+                calls.push((**call).clone());
+            }
+        }
+        expr => expr.for_each_part(&mut |part| innermost_sets(part, calls)),
+    }
+}
+
+/// Puts the columns in which sets leave their values in the place of their calls.
+fn place_sets(expr: &mut Expr, columns: &[(SetCall, usize)]) {
+    if let Expr::Set(call) = expr
+        && let Some((_, at)) = columns.iter().find(|(known, _)| *known == **call)
+    {
+        *expr = Expr::Column(*at);
+        return;
+    }
+    expr.for_each_part_mut(&mut |part| place_sets(part, columns));
 }
 
 /// The position of an expression in the list, where it is added if it is not there.

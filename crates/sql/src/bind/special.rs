@@ -8,6 +8,7 @@ use super::Binder;
 use super::expr::shared;
 use super::forms::collated;
 use super::scope::{Level, Typed};
+use super::select::refuse_sets;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Asks, Case, Comparison, Expr};
@@ -243,6 +244,9 @@ impl Binder<'_> {
         if let Some(bound) = self.time_with_precision(&name, list)? {
             return Ok(bound);
         }
+        if let Some(set) = self.inner_set(call, level)? {
+            return Ok(set);
+        }
         if let Some(bound) = self.form(&name, list, level)? {
             return Ok(bound);
         }
@@ -338,6 +342,7 @@ impl Binder<'_> {
         Ok(Some(match (name, count) {
             ("coalesce", 1..) => {
                 let (exprs, declared) = self.unify("COALESCE", arguments)?;
+                refuse_sets(&exprs, "set-returning functions are not allowed in COALESCE")?;
                 Typed::new(Expr::Coalesce(exprs), declared)
             }
             ("greatest" | "least", 1..) => {

@@ -13,7 +13,7 @@ use sqlparser::ast::{self, GroupByExpr, SetExpr, TableFactor};
 use super::from::relation_columns;
 use super::query::{locking, renamed, scope_of};
 use super::scope::{Level, ScopeColumn};
-use super::select::{ListItem, Listed};
+use super::select::Listed;
 use super::uses::{Use, UseKind};
 use super::{Binder, OutColumn};
 use crate::catalog::name::Name;
@@ -384,8 +384,7 @@ impl Binder<'_> {
 fn target_columns(list: Vec<Listed>, name: &Name, view: &ViewEntry, shown: &str) -> Option<Result<Vec<ScopeColumn>>> {
     let mut out: Vec<OutColumn> = Vec::with_capacity(list.len());
     let mut exprs = Vec::with_capacity(list.len());
-    for Listed { item, column, .. } in list {
-        let ListItem::One(expr) = item else { return None };
+    for Listed { expr, column, .. } in list {
         out.push(column);
         exprs.push(expr);
     }

@@ -5,6 +5,7 @@ use sqlparser::ast::{self, NamedWindowExpr, WindowFrameBound, WindowFrameUnits, 
 use super::Binder;
 use super::query::sort_key;
 use super::scope::{Aggregates, Level, Typed};
+use super::select::refuse_sets;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::function;
@@ -120,6 +121,9 @@ impl Binder<'_> {
         let order = window.order.into_iter().map(|(key, _)| key).collect();
         let frame = window.frame.unwrap_or_else(Frame::standard);
         let call = WindowCall { function, arguments, filter, partition: window.partition, order, frame };
+        let mut parts = Vec::new();
+        call.for_each_part(&mut |part| parts.push(part));
+        refuse_sets(parts, "window function calls cannot contain set-returning function calls")?;
         Ok(Typed::new(Expr::Window(Box::new(call)), returns))
     }
 

@@ -10,7 +10,7 @@ use sqlparser::ast::{
 use super::from::{From, relation_columns, rename_columns};
 use super::query::Bound;
 use super::scope::{Level, Typed};
-use super::select::{ListItem, Listed};
+use super::select::Listed;
 use super::view::{Target, Verb};
 use super::{Binder, OutColumn};
 use crate::catalog::notes::{CheckNote, Computed, Identity};
@@ -107,8 +107,15 @@ impl Binder<'_> {
             return Ok(Plan::Values(rows));
         }
         self.keeps_unknown.set(true);
-        let Bound { plan, columns } = self.query(source, None)?;
-        let targets = insert_targets(targets, &all, columns.len())?;
+        let mut bound = self.query(source, None)?;
+        let targets = insert_targets(targets, &all, bound.columns.len())?;
+        let column = |(target, column): (&usize, &OutColumn)| {
+            let declared = relation.columns[*target].declared.ty.into();
+            OutColumn { declared, ..column.clone() }
+        };
+        let wanted: Vec<OutColumn> = targets.iter().zip(&bound.columns).map(column).collect();
+        self.read_listed(&mut bound, &wanted)?;
+        let Bound { plan, columns } = bound;
         target.marks(Verb::Insert, targets.iter().copied());
         let given: Vec<usize> = targets.iter().copied().filter(|at| overriding.takes(&relation.columns[*at])).collect();
         let mut row = self.defaults(relation, &given)?;
@@ -461,11 +468,7 @@ impl Binder<'_> {
             self.list_item(item, level, &mut list)?;
         }
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());
-        for Listed { item, column, .. } in list {
-            let ListItem::One(expr) = item else {
-                let message = "set-returning functions are not allowed in RETURNING";
-                return Err(SqlError::new(SqlState::FeatureNotSupported, message));
-            };
+        for Listed { expr, column, .. } in list {
             exprs.push(expr);
             columns.push(column);
         }

@@ -86,6 +86,7 @@ impl Describer<'_> {
             Expr::Register(at) => self.registers.get(at).cloned().unwrap_or_else(|| format!("$outer{at}")),
             Expr::Aggregate(at) => format!("aggregate{at}"),
             Expr::Window(call) => self.window_call(call, names),
+            Expr::Set(call) => format!("{}({})", call.function.name(), self.list(&call.arguments, names).join(", ")),
             Expr::Grouping(parts) => format!("GROUPING({})", self.list(parts, names).join(", ")),
             Expr::Call(call) => self.call(call, names),
             Expr::Cast(cast) => format!("({})::{}", self.expr(&cast.input, names), cast.to),

@@ -25,7 +25,7 @@ impl Expr {
             Expr::Column(at) => row[*at].clone(),
             Expr::Register(at) => context.register(*at),
             Expr::Operand => context.operand(),
-            Expr::Aggregate(_) | Expr::Window(_) | Expr::Grouping(_) => {
+            Expr::Aggregate(_) | Expr::Window(_) | Expr::Grouping(_) | Expr::Set(_) => {
                 unreachable!("it is a column when a query runs")
             }
             Expr::Call(call) => return call.evaluate(row, context),
