@@ -11,6 +11,7 @@
 //!   are copied without a count.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
@@ -34,6 +35,16 @@ const FEW: usize = 16;
 pub struct Label {
     pub(crate) number: i64,
     pub(crate) text: String,
+    /// The number of its type, once that is known.
+    #[serde(skip)]
+    of: u32,
+}
+
+impl Label {
+    /// What values are told apart by, and ordered within their type.
+    pub(crate) fn order(&self) -> (u32, i64) {
+        (self.of, self.number)
+    }
 }
 
 /// What the catalog keeps of an enumeration.
@@ -49,10 +60,9 @@ pub(crate) struct Definition {
 }
 
 /// An enumeration as it was defined at some time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct EnumType(&'static Known);
 
-#[derive(Debug)]
 struct Known {
     oid: u32,
     schema: String,
@@ -71,6 +81,13 @@ struct Interned {
 }
 
 static INTERNED: LazyLock<Mutex<Interned>> = LazyLock::new(Mutex::default);
+
+/// Shows its number and its name: it is a part of what it knows, as the element of its arrays.
+impl fmt::Debug for EnumType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0.oid, self.qualified())
+    }
+}
 
 impl PartialEq for EnumType {
     fn eq(&self, other: &EnumType) -> bool {
@@ -93,20 +110,22 @@ impl EnumType {
         let Interned { types, labels } = &mut *interned;
         let of_number = types.entry(definition.oid).or_default();
         let is_it = |known: &&&Known| {
-            known.schema == definition.schema
-                && known.name == definition.name
-                && known.labels.iter().copied().eq(&definition.labels)
+            let pairs = || known.labels.iter().zip(&definition.labels);
+            known.labels.len() == definition.labels.len()
+                && (&known.schema, &known.name) == (&definition.schema, &definition.name)
+                && pairs().all(|(known, label)| (known.number, &known.text) == (label.number, &label.text))
         };
-        if let Some(known) = of_number.iter().find(is_it) {
+        // The newest one is asked for most.
+        if let Some(known) = of_number.iter().rev().find(is_it) {
             return EnumType(known);
         }
-        let mut intern = |label: &Label| match labels.get(label) {
-            Some(known) => *known,
-            None => {
-                let known: &'static Label = Box::leak(Box::new(label.clone()));
+        let mut intern = |label: &Label| {
+            let label = Label { of: definition.oid, ..label.clone() };
+            labels.get(&label).copied().unwrap_or_else(|| {
+                let known: &'static Label = Box::leak(Box::new(label));
                 labels.insert(known);
                 known
-            }
+            })
         };
         let known: &'static Known = Box::leak(Box::new(Known {
             oid: definition.oid,
@@ -210,14 +229,14 @@ pub(crate) fn declared(texts: &[String]) -> Result<Vec<Label>> {
             let message = format!("enum label \"{text}\" used more than once");
             return Err(SqlError::new(SqlState::DuplicateObject, message));
         }
-        labels.push(Label { number: number * GAP, text: text.clone() });
+        labels.push(Label { number: number * GAP, text: text.clone(), of: 0 });
     }
     Ok(labels)
 }
 
 /// Where a label is added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Place {
+pub(crate) enum Position {
     Last,
     Before(String),
     After(String),
@@ -227,13 +246,13 @@ pub(crate) enum Place {
 ///
 /// # Errors
 /// A label that cannot be, a neighbour that is not there, and no room between two labels.
-pub(crate) fn add(labels: &mut Vec<Label>, text: &str, place: &Place) -> Result<()> {
+pub(crate) fn add(labels: &mut Vec<Label>, text: &str, position: &Position) -> Result<()> {
     check_text(text)?;
     check_count(labels.len() + 1)?;
-    let at = match place {
-        Place::Last => labels.len(),
-        Place::Before(other) => need(labels, other)?,
-        Place::After(other) => need(labels, other)? + 1,
+    let at = match position {
+        Position::Last => labels.len(),
+        Position::Before(other) => need(labels, other)?,
+        Position::After(other) => need(labels, other)? + 1,
     };
     let before = at.checked_sub(1).map(|at| labels[at].number);
     let number = match (before, labels.get(at)) {
@@ -250,7 +269,7 @@ pub(crate) fn add(labels: &mut Vec<Label>, text: &str, place: &Place) -> Result<
              ALTER TABLE ... ALTER COLUMN ... TYPE ... USING column::text::type.",
         ));
     };
-    labels.insert(at, Label { number, text: text.to_owned() });
+    labels.insert(at, Label { number, text: text.to_owned(), of: 0 });
     Ok(())
 }
 
@@ -314,15 +333,15 @@ pub(crate) mod tests {
     #[test]
     fn labels_are_added_where_they_are_asked_for_until_a_gap_is_full() {
         let mut labels = definition(1, &["b", "d"]).labels;
-        add(&mut labels, "a", &Place::Before("b".to_owned())).expect("room");
-        add(&mut labels, "c", &Place::After("b".to_owned())).expect("room");
-        add(&mut labels, "e", &Place::Last).expect("room");
+        add(&mut labels, "a", &Position::Before("b".to_owned())).expect("room");
+        add(&mut labels, "c", &Position::After("b".to_owned())).expect("room");
+        add(&mut labels, "e", &Position::Last).expect("room");
         assert_eq!(texts(&labels), ["a", "b", "c", "d", "e"]);
         assert!(labels.is_sorted_by_key(|label| label.number));
-        let full = (0..100).find_map(|at| add(&mut labels, &format!("x{at}"), &Place::After("a".to_owned())).err());
+        let full = (0..100).find_map(|at| add(&mut labels, &format!("x{at}"), &Position::After("a".to_owned())).err());
         assert_eq!(full.expect("the gap has an end").code(), "54000");
         assert!(labels.len() > 40 && labels.windows(2).all(|pair| pair[0].number < pair[1].number));
-        assert_eq!(add(&mut labels, "z", &Place::Before("nosuch".to_owned())).unwrap_err().code(), "22023");
+        assert_eq!(add(&mut labels, "z", &Position::Before("nosuch".to_owned())).unwrap_err().code(), "22023");
         assert_eq!(rename(&mut labels, "a", "b").unwrap_err().code(), "42710");
         rename(&mut labels, "a", "A").expect("free");
         assert_eq!(labels[0].text, "A");
@@ -334,7 +353,7 @@ pub(crate) mod tests {
         let (one, again) = (EnumType::of(&first), EnumType::of(&first));
         assert!(std::ptr::eq(one.0, again.0));
         let mut changed = first.clone();
-        add(&mut changed.labels, "z", &Place::Last).expect("room");
+        add(&mut changed.labels, "z", &Position::Last).expect("room");
         let changed = EnumType::of(&changed);
         assert!(changed == one && changed.label("z").is_ok() && one.label("z").is_err());
         assert!(std::ptr::eq(one.label("x").expect("x"), changed.label("x").expect("x")), "labels are kept once");

@@ -59,6 +59,8 @@ pub struct Role {
 }
 
 impl Sql {
+    /// The name of the only database.
+    pub const DATABASE: &str = "osier";
     /// The role that there is from the start; it may do everything.
     pub const FIRST_ROLE: &str = "osier";
 
@@ -192,7 +194,8 @@ impl Sql {
         if !relation.computed().is_empty() {
             let initial = Settings::default();
             let names = RowNames(&relation.types);
-            relation.set_meanings(Binder::new(&names, &initial, &[]).meanings(&relation)?);
+            // What cannot be bound is refused when a row is written. The table can still be seen, changed and dropped.
+            relation.set_meanings(Binder::new(&names, &initial, &[]).meanings(&relation).unwrap_or_default());
         }
         relations.insert(table.id(), relation.clone());
         Ok(relation)

@@ -124,3 +124,14 @@ fn large_values_are_made() {
     );
     client.expect("SELECT max(length(repeat('x', 2000000) || i)) FROM generate_series(1, 300) i", &["2000003"]);
 }
+
+/// Each of many common table expressions names the one before it twice, and the first one a column around: what they depend on
+/// does not double.
+#[test]
+fn what_common_tables_depend_on_is_bounded() {
+    let mut client = client("common-bounds");
+    client.run("CREATE TABLE o (n int)");
+    let next = |at: usize| format!(", c{at} AS (SELECT v FROM c{0} UNION ALL SELECT v FROM c{0})", at - 1);
+    let chain: String = (1..60).map(next).collect();
+    client.run(&format!("EXPLAIN SELECT (WITH c0 AS (SELECT o.n AS v){chain} SELECT 1) FROM o"));
+}

@@ -138,6 +138,25 @@ fn texts_that_are_kept_mean_the_type_that_they_meant() {
     client.expect(query, &["feeling|c", "mood|b"]);
 }
 
+/// What depends on a type goes with it, whoever owns that and wherever it is.
+#[test]
+fn what_others_have_of_a_type_goes_with_it() {
+    let sql = open(&directory("enum_cascade"));
+    let (mut client, mut other) = (Client::new(&sql), Client::new(&sql));
+    client
+        .run("CREATE TYPE mood AS ENUM ('x'); CREATE ROLE joe; CREATE SCHEMA far; CREATE TABLE far.t (i int, m mood)");
+    client.run(
+        "CREATE VIEW far.v AS SELECT m FROM far.t; ALTER TYPE mood OWNER TO joe; GRANT CREATE ON SCHEMA public TO joe",
+    );
+    other.run("CREATE TEMP TABLE passing (i int, m mood); INSERT INTO passing VALUES (1, 'x')");
+    client.run("SET ROLE joe");
+    assert_eq!(client.error("DROP TYPE mood").code(), "2BP01");
+    client.run("DROP TYPE mood CASCADE; RESET ROLE");
+    other.expect("SELECT * FROM passing", &["1"]);
+    client.run("INSERT INTO far.t VALUES (1)");
+    assert_eq!(client.error("SELECT * FROM far.v").code(), "42P01");
+}
+
 #[test]
 fn types_belong_to_who_made_them() {
     let mut client = Client::new(&open(&directory("enum_rights")));

@@ -94,7 +94,7 @@ impl Connection {
             true => Formats::All { is_binary: true },
             false => Formats::of_codes(&bind.result_formats, columns, "result")?,
         };
-        let types = self.guard(|session| session.parameter_types(&prepared))??;
+        let types = self.guard(|session| session.parameter_types(&prepared))?;
         let settings = self.session.settings();
         let parameters = bind.parameters.iter().zip(&*types).enumerate();
         let read = |(number, (bytes, ty)): (usize, (&Option<Bytes>, &Type))| match bytes {

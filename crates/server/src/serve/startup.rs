@@ -2,7 +2,7 @@
 //!
 //! Invariant: the first `ReadyForQuery` leaves together with all that comes before it.
 
-use osier_sql::{Session, SqlError, SqlState, scram};
+use osier_sql::{Session, Sql, SqlError, SqlState, scram};
 use pgwire::messages::startup::{BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
 
 use super::authentication::authenticate;
@@ -51,7 +51,8 @@ fn negotiate(wire: &mut Wire, startup: &Startup) -> u16 {
 fn set(session: &mut Session, startup: &Startup) -> Result<(), SqlError> {
     for (name, value) in &startup.parameters {
         match name.as_str() {
-            "user" | "database" => {}
+            "user" => {}
+            "database" => expect_database(value, startup.user())?,
             "options" => {
                 for (name, value) in settings_of_options(value)? {
                     session.set(&name, &value)?;
@@ -65,6 +66,16 @@ fn set(session: &mut Session, startup: &Startup) -> Result<(), SqlError> {
         }
     }
     Ok(())
+}
+
+/// Refuses the name of a database that there is not: whoever has mistyped it, or tests with one of its own, means no other.
+/// Clients that say none send the name of the user, and tools look for a first one in `postgres`.
+fn expect_database(name: &str, user: &str) -> Result<(), SqlError> {
+    if ["", Sql::DATABASE, "postgres", user].contains(&name) {
+        return Ok(());
+    }
+    Err(SqlError::new(SqlState::InvalidCatalogName, format!("database \"{name}\" does not exist"))
+        .with_hint(format!("A server has one database, \"{}\". Start another server for another one.", Sql::DATABASE)))
 }
 
 fn expect_utf8(encoding: &str) -> Result<(), SqlError> {

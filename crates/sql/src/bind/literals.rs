@@ -87,7 +87,7 @@ impl Binder<'_> {
         }
         if let Some(ty) = recorded.late {
             let message = format!("a literal in {what} becomes {ty} outside of its query");
-            let hint = format!("Write its type there: {ty} '...'.");
+            let hint = format!("Write its type there: '...'::{ty}.");
             return Err(SqlError::new(SqlState::FeatureNotSupported, message).with_hint(hint));
         }
         let written = |meant: &Meant, text: &str| match meant.ty.enumeration() {
@@ -149,7 +149,8 @@ impl Binder<'_> {
     /// A text is read whenever the query runs, which a literal in its place would not be.
     pub(super) fn reads_late(&self, to: Type) {
         let mut recorded = self.literals.0.borrow_mut();
-        if let Some(recorded) = recorded.as_mut().filter(|_| is_of_time(to) && !self.is_within_view()) {
+        let is_kept_otherwise = is_of_time(to) || to.enumeration().is_some();
+        if let Some(recorded) = recorded.as_mut().filter(|_| is_kept_otherwise && !self.is_within_view()) {
             recorded.late = Some(to);
         }
     }

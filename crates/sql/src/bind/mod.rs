@@ -29,7 +29,7 @@ pub(crate) mod window;
 pub(crate) mod write;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -120,8 +120,8 @@ pub(crate) struct Binder<'b> {
     commons: Cell<usize>,
     /// Common table expressions that can be named now.
     tables: RefCell<Vec<HashMap<String, Common>>>,
-    /// The registers that common table expressions depend on which were named, and in which list each is.
-    common_captures: RefCell<Vec<(usize, Vec<usize>)>>,
+    /// Of the common table expressions that were named: in which list each is, and a register that it depends on.
+    common_captures: RefCell<BTreeSet<(usize, usize)>>,
     /// Common table expressions that write.
     writes: RefCell<Vec<(usize, Arc<CommonTable>)>>,
     /// Whether rows that are read are locked for what follows.

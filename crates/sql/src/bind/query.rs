@@ -1,7 +1,7 @@
 //! Queries: common table expressions, set operations, `ORDER BY` and `LIMIT`.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sqlparser::ast::{self, LimitClause, OrderByKind, OrderByOptions, SetExpr, SetOperator, SetQuantifier};
@@ -51,8 +51,25 @@ impl Binder<'_> {
     /// Binds a query within the expressions of another one.
     pub(crate) fn inner_query(&self, query: &ast::Query, outer: &Level<'_>) -> Result<Inner> {
         let between = Level::between(Some(outer), &self.registers);
-        let Bound { plan, columns } = self.query(query, Some(&between))?;
-        Ok(Inner { plan, columns, captures: between.captures.into_inner() })
+        let (bound, through) = self.through_commons(|| self.query(query, Some(&between)));
+        let Bound { plan, columns } = bound?;
+        let mut captures = between.captures.into_inner();
+        // They hold it already; but the query gives something else when they do.
+        captures.extend(through.into_iter().map(|register| (register, Expr::Register(register))));
+        Ok(Inner { plan, columns, captures })
+    }
+
+    /// Binds something; returns beside it the registers that it depends on through common table expressions that are named in
+    /// it and defined outside.
+    fn through_commons<T>(&self, bind: impl FnOnce() -> T) -> (T, BTreeSet<usize>) {
+        let before = self.common_captures.take();
+        let bound = bind();
+        let depth = self.tables.borrow().len();
+        let mut captures = self.common_captures.replace(before);
+        captures.retain(|(list, _)| *list < depth);
+        let registers = captures.iter().map(|(_, register)| *register).collect();
+        self.common_captures.borrow_mut().append(&mut captures);
+        (bound, registers)
     }
 
     /// Binds a query. `outer` has the names around it.
@@ -311,12 +328,11 @@ impl Binder<'_> {
         let number = self.commons.replace(self.commons.get() + 1);
         let recursion = may_recur.then(|| recursive_parts(&table.query)).flatten();
         let level = Level::between(outer, &self.registers);
-        let before = self.common_captures.borrow().len();
-        let (columns, mut common) = match recursion.filter(|_| mentions(&table.query, &name)) {
+        let recursion = recursion.filter(|_| mentions(&table.query, &name));
+        let (bound, through) = self.through_commons(|| match recursion {
             None => {
                 let bound = self.query(&table.query, Some(&level))?;
-                let columns = renamed(bound.columns, &aliases, &name)?;
-                (columns, CommonTable { plan: bound.plan, recursion: None, captures: Vec::new() })
+                Ok((renamed(bound.columns, &aliases, &name)?, bound.plan, None))
             }
             Some((first, step, keeps_duplicates)) => {
                 let first = self.set_expr(first, Some(&level))?;
@@ -329,17 +345,12 @@ impl Binder<'_> {
                     return Err(SqlError::new(SqlState::SyntaxError, message));
                 }
                 let step = self.converted(step, &columns)?;
-                let recursion = Some((step, keeps_duplicates));
-                (columns, CommonTable { plan: first.plan, recursion, captures: Vec::new() })
+                Ok((columns, first.plan, Some((step, keeps_duplicates))))
             }
-        };
-        common.captures = level.captures.borrow().iter().map(|(register, _)| *register).collect();
-        let depth = self.tables.borrow().len();
-        // Those that are defined within it depend on its own rows, too.
-        let others = self.common_captures.borrow_mut().split_off(before);
-        for (_, captures) in others.into_iter().filter(|(list, _)| *list < depth) {
-            common.captures.extend(captures);
-        }
+        });
+        let (columns, plan, recursion) = bound?;
+        let own: BTreeSet<usize> = level.captures.borrow().iter().map(|(register, _)| *register).collect();
+        let common = CommonTable { plan, recursion, captures: own.union(&through).copied().collect() };
         if outer.is_some() && matches!(common.plan, Plan::Write(_)) {
             let message = "WITH clause containing a data-modifying statement must be at the top level";
             return Err(SqlError::new(SqlState::FeatureNotSupported, message));
@@ -364,9 +375,8 @@ impl Binder<'_> {
         let tables = self.tables.borrow();
         let lists = tables.iter().enumerate().rev();
         let (list, common) = lists.into_iter().find_map(|(list, tables)| Some((list, tables.get(name)?)))?;
-        if let Some(table) = common.table.as_ref().filter(|table| !table.captures.is_empty()) {
-            self.common_captures.borrow_mut().push((list, table.captures.clone()));
-        }
+        let captures = common.table.iter().flat_map(|table| &table.captures);
+        self.common_captures.borrow_mut().extend(captures.map(|register| (list, *register)));
         let plan = match &common.table {
             Some(table) => Plan::Common(common.number, table.clone()),
             None => Plan::Working(common.number),

@@ -409,6 +409,11 @@ impl Objects {
         })
     }
 
+    /// A type with the labels that it has now.
+    pub(crate) fn renewed(&self, ty: Type) -> Type {
+        if ty.enumeration().is_none() { ty } else { self.type_of_oid(ty.oid()).unwrap_or(ty) }
+    }
+
     /// Reads a type that is kept of a column.
     pub(crate) fn read_type(&self, kept: &str) -> Result<Declared> {
         let known = |number| self.types.values().map(|known| known.ty).find(|ty| ty.oid() == number);

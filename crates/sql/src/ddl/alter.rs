@@ -203,7 +203,7 @@ impl Definer<'_, '_> {
     }
 
     /// Drops a column with what depends on it; returns a notice where it is not there and need not be.
-    fn drop_named_column(
+    pub(super) fn drop_named_column(
         &self,
         relation: &Relation,
         blueprint: &mut Blueprint,

@@ -29,9 +29,9 @@ impl Definer<'_, '_> {
         values: &[(String, Expr)],
     ) -> Result<Table> {
         self.read_literals(blueprint)?;
-        self.note_types(blueprint)?;
         blueprint.forget_unused();
         self.retype_computed(blueprint)?;
+        self.note_types(blueprint)?;
         let (old, new) = (relation.table.schema(), blueprint.schema()?);
         // Hidden keys may have the place and the type of a column that was the key.
         let keeps_key = relation.has_hidden_key == blueprint.key.is_none();

@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Ident, ObjectName};
+use sqlparser::ast::{Ident, ObjectName, Statement};
 
+use super::alter::{Rewrite, mentions};
 use super::authority::Taken;
-use super::blueprint::Blueprint;
+use super::blueprint::{Blueprint, ColumnPlan};
 use super::depend::Dependent;
 use super::{Defined, Definer};
 use crate::bind::Binder;
@@ -22,20 +23,21 @@ use crate::catalog::rights::Object;
 use crate::catalog::system::{self, Commented};
 use crate::catalog::temporary::ALIAS;
 use crate::datum::Datum;
-use crate::enumeration::{self, Definition, EnumType, Place};
+use crate::enumeration::{self, Definition, EnumType, Position};
 use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
 use crate::parse;
 use crate::parse::enums::TypeStatement;
 use crate::parse::objects::Change;
 use crate::parse::quote::{literal, quoted};
 use crate::settings::Settings;
-use crate::sql::Sql;
 use crate::types::Type;
 use crate::value;
 
-/// Numbers from here on, two for each, are those of types that users have made: below those that follow from names, and above
-/// those of tables.
+/// Numbers from here on, two for each, are those of types that users have made: above those of tables.
 const FIRST_OID: u32 = 1 << 29;
+/// Numbers from here on follow from the names of other objects.
+const END_OID: u32 = 1 << 30;
 
 /// What uses a type.
 struct Users {
@@ -43,11 +45,9 @@ struct Users {
     views: Vec<(Name, Arc<ViewEntry>)>,
 }
 
-/// What of a table depends on a type, and the statement that drops it.
-struct Part {
+/// What of a table depends on a type, and on what of it.
+struct DependentPart {
     shown: String,
-    drop: String,
-    /// What it depends on.
     on: String,
 }
 
@@ -55,8 +55,8 @@ impl Definer<'_, '_> {
     pub(super) fn type_statement(&self, statement: &TypeStatement) -> Result<Defined> {
         match statement {
             TypeStatement::Create { name, labels } => self.create_type(name, labels),
-            TypeStatement::AddLabel { name, if_not_exists, label, place } => {
-                self.add_label(name, *if_not_exists, label, place)
+            TypeStatement::AddLabel { name, if_not_exists, label, position } => {
+                self.add_label(name, *if_not_exists, label, position)
             }
             TypeStatement::RenameLabel { name, from, to } => {
                 let (_, known) = self.own_type(name)?;
@@ -75,7 +75,8 @@ impl Definer<'_, '_> {
         self.refuse_temporary_type(&name.schema)?;
         self.need_new_type(&name)?;
         let number = objects::new_number(self.transaction)?;
-        let oid = number.checked_mul(2).and_then(|number| FIRST_OID.checked_add(number)).ok_or_else(|| {
+        let oid = number.checked_mul(2).and_then(|number| FIRST_OID.checked_add(number));
+        let oid = oid.filter(|oid| *oid < END_OID).ok_or_else(|| {
             SqlError::new(SqlState::ProgramLimitExceeded, "there are no numbers left for types of users")
         })?;
         let labels = enumeration::declared(labels)?;
@@ -134,7 +135,7 @@ impl Definer<'_, '_> {
         }
     }
 
-    fn add_label(&self, name: &[String], if_not_exists: bool, label: &str, place: &Place) -> Result<Defined> {
+    fn add_label(&self, name: &[String], if_not_exists: bool, label: &str, position: &Position) -> Result<Defined> {
         let (_, known) = self.own_type(name)?;
         if known.ty.find(label).is_some() {
             let message = format!("enum label \"{label}\" already exists");
@@ -144,7 +145,7 @@ impl Definer<'_, '_> {
             };
         }
         let mut definition = known.ty.definition();
-        enumeration::add(&mut definition.labels, label, place)?;
+        enumeration::add(&mut definition.labels, label, position)?;
         self.change_type(&known, &definition)?;
         Ok(Defined::tagged("ALTER TYPE"))
     }
@@ -196,13 +197,28 @@ impl Definer<'_, '_> {
         for relation in tables {
             let mut blueprint = Blueprint::of(&relation);
             blueprint.change_type(old, new)?;
-            self.transaction.annotate_table(&relation.table, blueprint.schema()?.notes().to_owned())?;
+            let table = self.transaction.annotate_table(&relation.table, blueprint.schema()?.notes().to_owned())?;
+            // A text that says something else now ends the statement, and not the table.
+            self.check_expressions(&table).map_err(SqlError::without_place)?;
         }
-        for (view, entry) in views {
-            let mut entry = ViewEntry::clone(&entry);
+        for (view, entry) in &views {
+            let mut entry = ViewEntry::clone(entry);
             let edits = edits(&entry.query, old, new)?;
             entry.edit(edits);
             objects::put(self.transaction, Kind::View, &view.engine(), &entry)?;
+        }
+        views.iter().try_for_each(|(view, _)| self.read_view(view))
+    }
+
+    /// Binds the query of a view.
+    fn read_view(&self, view: &Name) -> Result<()> {
+        let text = format!("SELECT * FROM {}", parse::sequence::quoted(&view.schema, &view.name));
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        for statement in parse::statements(&text)? {
+            if let Statement::Query(query) = statement {
+                binder.query(&query, None).map_err(SqlError::without_place)?;
+            }
         }
         Ok(())
     }
@@ -274,67 +290,88 @@ impl Definer<'_, '_> {
                 .with_detail(lines.join("\n"))
                 .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
-        // What depends on it goes, whoever owns that.
-        let definer = Definer { user: Sql::FIRST_ROLE, ..*self };
         let mut gone: Vec<String> = parts.iter().map(|part| part.shown.clone()).collect();
         gone.extend(found.iter().map(|dependent| format!("view {}", self.shown(&dependent.view))));
-        found.iter().try_for_each(|dependent| definer.remove_view(&dependent.view))?;
-        for part in &parts {
-            for statement in parse::statements(&part.drop)? {
-                defined.notices.extend(definer.define(&statement)?.notices);
+        // Whoever owns them.
+        found.iter().try_for_each(|dependent| self.remove_view(&dependent.view))?;
+        for table in &tables {
+            // Foreign keys of one are noted in another one.
+            if let Some(relation) = self.sql.find(self.transaction, &table.name)? {
+                self.drop_parts(&relation, ty, defined)?;
             }
         }
         self.say_gone(&gone, defined);
         Ok(())
     }
 
-    /// What of a table depends on a type. What goes with another part is left out.
+    /// What of a table depends on a type, and the views that use columns of it. What goes with a column is left out.
     fn parts_with(
         &self,
         relation: &Relation,
         ty: EnumType,
         what: &str,
-        parts: &mut Vec<Part>,
+        parts: &mut Vec<DependentPart>,
         views: &mut Vec<Dependent>,
     ) -> Result<()> {
-        let (shown, table) =
-            (self.shown(&relation.name), parse::sequence::quoted(&relation.name.schema, &relation.name.name));
-        let mut add = |shown: String, drop: String, on: &str| parts.push(Part { shown, drop, on: on.to_owned() });
-        let uses = |text: &Option<String>| text.as_deref().is_some_and(|text| names(text, ty));
+        let shown = self.shown(&relation.name);
+        let mut add = |shown: String, on: &str| parts.push(DependentPart { shown, on: on.to_owned() });
         let mut going = Vec::new();
         for (at, column) in relation.columns[..relation.visible()].iter().enumerate() {
-            let name = quoted(&column.name);
-            if column.declared.ty.enumeration() == Some(ty) || (column.is_generated && uses(&column.default)) {
+            let uses = column.default.as_deref().is_some_and(|text| names(text, ty));
+            if column.declared.ty.enumeration() == Some(ty) || (column.is_generated && uses) {
                 going.push(at);
-                let drop = format!("ALTER TABLE {table} DROP COLUMN {name} CASCADE");
                 let column_shown = format!("column {} of table {shown}", column.name);
                 self.dependents(&column_shown, &relation.name, Some(&column.name), views)?;
                 let on = if let Type::Array(_) = column.declared.ty { &format!("{what}[]") } else { what };
-                add(column_shown, drop, on);
-            } else if uses(&column.default) {
-                let drop = format!("ALTER TABLE {table} ALTER COLUMN {name} DROP DEFAULT");
-                add(format!("default value for column {} of table {shown}", column.name), drop, what);
+                add(column_shown, on);
+            } else if uses {
+                add(format!("default value for column {} of table {shown}", column.name), what);
             }
         }
         let catalog = self.names();
         let binder = Binder::new(&catalog, self.settings, &[]);
         for check in relation.notes.checks.iter().filter(|check| names(&check.expression, ty)) {
             let condition = binder.check(relation, check)?;
-            if !going.iter().any(|at| condition.any(&|part| *part == crate::expr::Expr::Column(*at))) {
-                let drop = format!("ALTER TABLE {table} DROP CONSTRAINT {}", quoted(&check.name));
-                add(format!("constraint {} on table {shown}", check.name), drop, what);
+            if !going.iter().any(|at| condition.any(&|part| *part == Expr::Column(*at))) {
+                add(format!("constraint {} on table {shown}", check.name), what);
             }
         }
         for index in &relation.indexes {
-            let own = index.columns.iter().filter(|at| relation.columns[**at].computed.is_some());
-            let texts: Vec<&str> = own.filter_map(|at| relation.columns[*at].default.as_deref()).collect();
-            let is_going =
-                |at: &usize| texts.iter().any(|text| super::alter::mentions(text, &relation.columns[*at].name));
+            let computed = index.columns.iter().filter(|at| relation.columns[**at].computed.is_some());
+            let texts: Vec<&str> = computed.filter_map(|at| relation.columns[*at].default.as_deref()).collect();
+            let is_going = |at: &usize| texts.iter().any(|text| mentions(text, &relation.columns[*at].name));
             if texts.iter().any(|text| names(text, ty)) && !going.iter().any(is_going) {
-                let name = parse::sequence::quoted(&relation.name.schema, &index.name);
-                add(format!("index {}", index.name), format!("DROP INDEX {name} CASCADE"), what);
+                add(format!("index {}", index.name), what);
             }
         }
+        Ok(())
+    }
+
+    /// Drops what of a table depends on a type.
+    fn drop_parts(&self, relation: &Relation, ty: EnumType, defined: &mut Defined) -> Result<()> {
+        let mut blueprint = Blueprint::of(relation);
+        let uses = |column: &ColumnPlan| column.default.as_deref().is_some_and(|text| names(text, ty));
+        let computed = blueprint.columns.iter().filter(|column| column.computed.is_some() && uses(column));
+        let computed: Vec<String> = computed.map(|column| column.name.clone()).collect();
+        blueprint.indexes.retain(|index| !index.columns.iter().any(|column| computed.contains(column)));
+        blueprint.checks.retain(|check| !names(&check.expression, ty));
+        let is_going = |column: &&ColumnPlan| {
+            column.declared.ty.enumeration() == Some(ty) || (column.is_generated && uses(column))
+        };
+        let going: Vec<String> = blueprint.visible().filter(is_going).map(|column| column.name.clone()).collect();
+        let mut rewrite = Rewrite::default();
+        // What goes with the columns is said already. One may have gone with another one.
+        let mut unsaid = Defined::tagged("DROP TYPE");
+        for name in going {
+            self.drop_named_column(relation, &mut blueprint, &mut rewrite, &name, (true, true), &mut unsaid)?;
+        }
+        for column in blueprint.columns.iter_mut().filter(|column| column.computed.is_none()) {
+            if uses(column) {
+                column.default = None;
+            }
+        }
+        self.reach(relation, &mut blueprint, &[])?;
+        defined.notices.extend(rewrite.notices);
         Ok(())
     }
 

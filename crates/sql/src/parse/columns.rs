@@ -48,32 +48,34 @@ fn rewritten(text: &str, change: impl Fn(&[&Token], usize) -> Option<String>) ->
     out
 }
 
+/// Whether a name that begins at a token is that of a type, or goes on with a name before it.
+fn is_of_type(tokens: &[&Token], at: usize) -> bool {
+    match at.checked_sub(1).and_then(|before| tokens.get(before)) {
+        Some(Token::Word(word)) => word.keyword == Keyword::AS,
+        before => matches!(before, Some(Token::DoubleColon | Token::Period)),
+    }
+}
+
 /// Leaves out the name of a table in front of its columns.
 pub(crate) fn unqualified(text: &str, table: &str) -> String {
     rewritten(text, |tokens, at| {
-        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
         let begins = |at: usize| {
             is_name(tokens.get(at).copied(), table)
                 && matches!(tokens.get(at + 1), Some(Token::Period))
                 && matches!(tokens.get(at + 2), Some(Token::Word(_)))
+                && !is_of_type(tokens, at)
         };
-        let is_first = begins(at) && !matches!(before, Some(Token::Period));
         let is_period = at > 0 && matches!(tokens[at], Token::Period) && begins(at - 1);
-        (is_first || is_period).then(String::new)
+        (begins(at) || is_period).then(String::new)
     })
 }
 
 /// Gives a column another name.
 pub(crate) fn renamed(text: &str, old: &str, new: &str) -> String {
     rewritten(text, |tokens, at| {
-        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-        let is_type = match before {
-            Some(Token::Word(word)) => word.keyword == Keyword::AS,
-            before => matches!(before, Some(Token::DoubleColon | Token::Period)),
-        };
         // A function, or the type of a literal.
         let is_function = matches!(tokens.get(at + 1), Some(Token::LParen | Token::SingleQuotedString(_)));
-        (is_name(tokens.get(at).copied(), old) && !is_type && !is_function).then(|| quoted(new))
+        (is_name(tokens.get(at).copied(), old) && !is_of_type(tokens, at) && !is_function).then(|| quoted(new))
     })
 }
 
@@ -96,5 +98,6 @@ mod tests {
     fn the_name_of_the_table_is_left_out() {
         assert_eq!(unqualified("t.a + T . b + u.t + 't.a'", "t"), "a +   b + u.t + 't.a'");
         assert_eq!(unqualified("(t.a).b + t", "t"), "(a).b + t");
+        assert_eq!(unqualified("t.a::t.b = CAST(t.c AS t.d)", "t"), "a::t.b = CAST(c AS t.d)");
     }
 }

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use sqlparser::tokenizer::Token;
 
 use super::objects::{Change, Own, Parsed, Reader};
-use crate::enumeration::Place;
+use crate::enumeration::Position;
 
 /// A statement about types.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum TypeStatement {
     Create { name: Vec<String>, labels: Vec<String> },
-    AddLabel { name: Vec<String>, if_not_exists: bool, label: String, place: Place },
+    AddLabel { name: Vec<String>, if_not_exists: bool, label: String, position: Position },
     RenameLabel { name: Vec<String>, from: String, to: String },
     Alter { name: Vec<String>, change: Change },
     Drop { names: Vec<Vec<String>>, if_exists: bool, cascades: bool },
@@ -66,14 +66,14 @@ impl Reader<'_, '_> {
         if self.words(&["add", "value"]) {
             let if_not_exists = self.words(&["if", "not", "exists"]);
             let label = self.0.parse_literal_string()?;
-            let place = if self.word("before") {
-                Place::Before(self.0.parse_literal_string()?)
+            let position = if self.word("before") {
+                Position::Before(self.0.parse_literal_string()?)
             } else if self.word("after") {
-                Place::After(self.0.parse_literal_string()?)
+                Position::After(self.0.parse_literal_string()?)
             } else {
-                Place::Last
+                Position::Last
             };
-            return Ok(Own::Type(TypeStatement::AddLabel { name, if_not_exists, label, place }));
+            return Ok(Own::Type(TypeStatement::AddLabel { name, if_not_exists, label, position }));
         }
         if self.words(&["rename", "value"]) {
             let from = self.0.parse_literal_string()?;

@@ -77,8 +77,11 @@ impl Tokens {
 
     /// The literal at a place.
     fn literal(&self, at: usize) -> Option<(usize, usize, String)> {
-        let (Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)) = self.token(at)? else {
-            return None;
+        let text = match self.token(at)? {
+            Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text,
+            Token::NationalStringLiteral(text) | Token::UnicodeStringLiteral(text) => text,
+            Token::DollarQuotedString(text) => &text.value,
+            _ => return None,
         };
         let span = self.tokens[at].span;
         Some((self.place(span.start), self.place(span.end), text.clone()))
@@ -157,6 +160,7 @@ mod tests {
         assert_eq!(found("x::A.\"B\"[] = y"), [one("a/B", "A.\"B\"", true, None)]);
         assert_eq!(found("'a\nb' = CAST( 'c' AS mood )"), [one("mood", "mood", false, Some("'c' c"))]);
         assert_eq!(found("cast((a) as t) || (SELECT b AS t)"), [one("t", "t", false, None)]);
+        assert_eq!(found("$x$a'b$x$::t"), [one("t", "t", false, Some("$x$a'b$x$ a'b"))]);
         assert_eq!(found("a AS mood"), []);
     }
 }

@@ -16,6 +16,7 @@ use super::store::Store;
 use super::{Row, datum_bytes};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
 use crate::function::Environment;
 use crate::plan::Query;
 use crate::session::Canceller;
@@ -35,13 +36,16 @@ pub(crate) struct Context<'c> {
     /// What operators do, where somebody asks.
     pub(crate) probe: Option<Probe>,
     limits: Limits<'c>,
-    registers: RefCell<Vec<Datum>>,
+    /// With how often something was written to one of them when it was written last.
+    registers: RefCell<Vec<(Datum, u64)>>,
+    /// How often something was written to registers.
+    writes: Cell<u64>,
     /// The operands of those `CASE` that are being decided, the innermost one last.
     operands: RefCell<Vec<Datum>>,
     /// Results of subqueries that capture nothing.
     slots: RefCell<Vec<Option<Datum>>>,
-    /// What common table expressions have given, and the values of the registers that they depend on.
-    commons: RefCell<Vec<Option<(Row, Rc<Vec<Row>>)>>>,
+    /// What common table expressions have given, and when the registers were written that they depend on.
+    commons: RefCell<Vec<Option<(Vec<u64>, Rc<Vec<Row>>)>>>,
     working: RefCell<Vec<Rc<Vec<Row>>>>,
     /// What foreign keys have to look at when the statement is over.
     pub(crate) pending: RefCell<Pending>,
@@ -77,7 +81,8 @@ impl<'c> Context<'c> {
             parameters,
             probe: None,
             limits,
-            registers: RefCell::new(vec![Datum::Null; query.registers]),
+            registers: RefCell::new(vec![(Datum::Null, 0); query.registers]),
+            writes: Cell::default(),
             operands: RefCell::default(),
             slots: RefCell::new(vec![None; query.slots]),
             commons: RefCell::new(vec![None; query.commons]),
@@ -173,11 +178,25 @@ impl<'c> Context<'c> {
     }
 
     pub(crate) fn register(&self, at: usize) -> Datum {
-        self.registers.borrow()[at].clone()
+        self.registers.borrow()[at].0.clone()
     }
 
     pub(crate) fn set_register(&self, at: usize, value: Datum) {
-        self.registers.borrow_mut()[at] = value;
+        let writes = self.writes.get() + 1;
+        self.writes.set(writes);
+        self.registers.borrow_mut()[at] = (value, writes);
+    }
+
+    /// Writes what is captured of a row to registers.
+    pub(super) fn capture(&self, captures: &[(usize, Expr)], row: &[Datum]) -> Result<()> {
+        for (register, expr) in captures {
+            // What lies there already is as it was.
+            if !matches!(expr, Expr::Register(own) if own == register) {
+                let value = expr.evaluate(row, self)?;
+                self.set_register(*register, value);
+            }
+        }
+        Ok(())
     }
 
     /// The operand of the `CASE` that is being decided.
@@ -201,17 +220,18 @@ impl<'c> Context<'c> {
         self.slots.borrow_mut()[at] = Some(value);
     }
 
-    /// What a common table expression has given, if that was for what the registers hold which it depends on.
+    /// What a common table expression has given, unless a register was written since that it depends on.
     pub(crate) fn common(&self, at: usize, captures: &[usize]) -> Option<Rc<Vec<Row>>> {
         let (commons, registers) = (self.commons.borrow(), self.registers.borrow());
-        let (values, rows) = commons[at].as_ref()?;
-        let is_same = values.iter().eq(captures.iter().map(|register| &registers[*register]));
+        let (written, rows) = commons[at].as_ref()?;
+        let is_same = captures.iter().map(|register| registers[*register].1).eq(written.iter().copied());
         is_same.then(|| rows.clone())
     }
 
     pub(crate) fn set_common(&self, at: usize, captures: &[usize], rows: Rc<Vec<Row>>) {
-        let values = captures.iter().map(|register| self.register(*register)).collect();
-        self.commons.borrow_mut()[at] = Some((values, rows));
+        let registers = self.registers.borrow();
+        let written = captures.iter().map(|register| registers[*register].1).collect();
+        self.commons.borrow_mut()[at] = Some((written, rows));
     }
 
     pub(crate) fn working(&self, at: usize) -> Rc<Vec<Row>> {

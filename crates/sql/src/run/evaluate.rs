@@ -270,10 +270,7 @@ impl Subquery {
         let result = match context.slot(self.slot).filter(|_| is_kept) {
             Some(known) => known,
             None => {
-                for (register, expr) in &self.captures {
-                    let value = expr.evaluate(row, context)?;
-                    context.set_register(*register, value);
-                }
+                context.capture(&self.captures, row)?;
                 let before = context.kept();
                 let result = self.result(context)?;
                 if is_kept {

@@ -66,10 +66,7 @@ impl Cursor for Nested<'_> {
         loop {
             let Some((left, right, has_partner)) = &mut self.current else {
                 let Some(left) = self.left.next()? else { return Ok(None) };
-                for (register, expr) in self.captures {
-                    let value = expr.evaluate(&left, context)?;
-                    context.set_register(*register, value);
-                }
+                context.capture(self.captures, &left)?;
                 self.kept = context.kept();
                 self.current = Some((left, super::open(&join.right, context)?, false));
                 continue;

@@ -290,7 +290,7 @@ impl Cursor for CommonCursor {
     }
 }
 
-/// What a common table expression gives; it is run once, or once for each row of the query around it that it depends on.
+/// What a common table expression gives: it is run once, or again for each row of the query around it, if it depends on these.
 pub(crate) fn common(at: usize, table: &CommonTable, context: &Context<'_>) -> Result<Rc<Vec<Row>>> {
     if let Some(known) = context.common(at, &table.captures) {
         return Ok(known);

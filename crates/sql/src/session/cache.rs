@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use osier::{Transaction, TransactionOptions};
 
 use super::statement::Task;
-use super::{Core, Kind, Parsed, Prepared, Session, State};
+use super::{Core, Kind, Parsed, Prepared, Session, State, Status};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse::shape::{self, Literal, Shape};
@@ -227,21 +227,28 @@ impl Session {
         if let Some(system) = Type::of_oid(oid) {
             return Ok(Some(system));
         }
-        let look = |core: &Core, transaction: &Transaction<'_>| Ok(core.sql.objects(transaction)?.1.type_of_oid(oid));
-        self.look(look).unwrap_or(Ok(None))
+        loop {
+            let look =
+                |core: &Core, transaction: &Transaction<'_>| Ok(core.sql.objects(transaction)?.1.type_of_oid(oid));
+            match self.look(look) {
+                None => return Ok(None),
+                // Somebody commits a definition right now.
+                Some(Err(error)) if error.state == SqlState::SerializationFailure && self.status() == Status::Idle => {
+                    osier::task::give_way();
+                }
+                Some(found) => return found,
+            }
+        }
     }
 
     /// Returns the types of the parameters of a statement, with the labels that they have now.
-    ///
-    /// # Errors
-    /// Where the catalog cannot be read.
-    pub fn parameter_types<'p>(&mut self, prepared: &'p Prepared) -> Result<Cow<'p, [Type]>> {
+    pub fn parameter_types<'p>(&mut self, prepared: &'p Prepared) -> Cow<'p, [Type]> {
         let types = prepared.parameters();
         if types.iter().all(|ty| ty.enumeration().is_none()) {
-            return Ok(Cow::Borrowed(types));
+            return Cow::Borrowed(types);
         }
-        let now = |ty: &Type| Ok(self.type_of_oid(ty.oid())?.unwrap_or(*ty));
-        types.iter().map(now).collect::<Result<_>>().map(Cow::Owned)
+        let now = |ty: &Type| self.type_of_oid(ty.oid()).ok().flatten().unwrap_or(*ty);
+        Cow::Owned(types.iter().map(now).collect())
     }
 
     /// Prepares a shape.

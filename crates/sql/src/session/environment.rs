@@ -21,7 +21,7 @@ use crate::settings::Settings;
 use crate::sql::OWN_SCHEMA;
 
 /// The name of the only database.
-pub(crate) const DATABASE: &str = "osier";
+pub(crate) const DATABASE: &str = crate::sql::Sql::DATABASE;
 
 /// A thread that runs no tasks sleeps so long between two looks at whether its statement was cancelled.
 const SLEEP_MAX: Duration = Duration::from_millis(20);

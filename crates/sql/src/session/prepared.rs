@@ -143,7 +143,9 @@ impl Core {
             let detail = format!("Expected {} parameters but got {}.", wanted.len(), arguments.len());
             return Err(SqlError::new(SqlState::SyntaxError, message).with_detail(detail));
         }
-        let bound = binder.execute_arguments(arguments, wanted)?;
+        let objects = self.sql.objects(transaction)?.1;
+        let wanted: Vec<Type> = wanted.iter().map(|ty| objects.renewed(*ty)).collect();
+        let bound = binder.execute_arguments(arguments, &wanted)?;
         let query = binder.finish(Plan::Nothing);
         Ok((Execute { name, target, arguments: bound, query }, binder.parameter_types()))
     }

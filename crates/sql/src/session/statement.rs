@@ -12,7 +12,7 @@ use super::explain::{self, Explain};
 use super::prepared::Execute;
 use super::{Column, Kind, Parsed, Prepared};
 use crate::bind::uses::Need;
-use crate::bind::{Binder, OutColumn};
+use crate::bind::{Binder, Names, OutColumn};
 use crate::catalog::name::Name;
 use crate::catalog::objects;
 use crate::catalog::relation::Relation;
@@ -158,7 +158,12 @@ impl Planned {
             return Ok(Planned::plain(Task::Empty, Vec::new(), None));
         };
         let names = CatalogNames::new(sql, transaction);
-        let binder = Binder::new(&names, settings, types);
+        let mut types = types.to_vec();
+        if types.iter().flatten().any(|ty| ty.enumeration().is_some()) {
+            let objects = names.objects()?;
+            types.iter_mut().flatten().for_each(|ty| *ty = objects.renewed(*ty));
+        }
+        let binder = Binder::new(&names, settings, &types);
         if let Some((task, columns)) = call::task(transaction, &binder, statement)? {
             return Ok(Planned::plain(task, binder.parameter_types(), columns));
         }

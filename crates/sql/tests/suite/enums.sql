@@ -434,3 +434,95 @@ select id, (with x as (select o.n as v) select v from x limit (with y as (select
 --> 1|103
 --> 2|102
 --> 3|NULL
+
+-- Odd literals and names, and what is computed for each row of the query around.
+drop table o;
+create type mood as enum ('a','ok');
+create table t (i int, l mood[]);
+create index on t ((cardinality(l)));
+insert into t values (1,'{a}'),(2,'{a,ok}');
+select * from t where cardinality(l) = 1;
+--> 1|{a}
+create table t3 (m mood);
+create index on t3 ((m = $$ok$$::mood));
+create view v3 as select m from t3 where m = $x$ok$x$::mood;
+alter type mood rename value 'ok' to 'fine';
+insert into t3 values ('fine'),('a');
+select * from t3 where m = 'fine';
+--> fine
+select * from v3;
+--> fine
+create schema app;
+set search_path = app;
+create type mood as enum ('a');
+create table app (i int, m mood, check (app.m = 'a'::mood), g bool generated always as (app.m = 'a'::app.mood) stored);
+create index on app ((m = 'a'::mood));
+insert into app values (1,'a');
+reset search_path;
+insert into app.app values (2,'a');
+select * from app.app order by 1;
+--> 1|a|t
+--> 2|a|t
+create table o(id int, n int);
+insert into o values (1,10),(2,20),(3,20);
+select id, (with x as (select o.n as v) select (select v from x)) from o order by id;
+--> 1|10
+--> 2|20
+--> 3|20
+select id, (with x as (select o.n as v) select exists(select from x where v = 20)) from o order by id;
+--> 1|f
+--> 2|t
+--> 3|t
+select id, (with x as (select o.n as v) select 20 in (select v from x)) from o order by id;
+--> 1|f
+--> 2|t
+--> 3|t
+select id, (with x as (select o.n as v) select array(select v from x)) from o order by id;
+--> 1|{10}
+--> 2|{20}
+--> 3|{20}
+select n, (with x as (select t.n::text as v) select v from x) from (values (1.0),(1.00)) t(n);
+--> 1.0|1.0
+--> 1.00|1.00
+create sequence s;
+select id, (with x as (select nextval('s') v, t.n) select v from x) from (values (1,5),(2,5)) t(id,n);
+--> 1|1
+--> 2|2
+select id, (with x as (select o.n as v), y as (select count(*) c from generate_series(1,3) g where g * 10 < (select v from x)) select c from y) from o order by id;
+--> 1|0
+--> 2|1
+--> 3|1
+deallocate all;
+prepare p(mood) as select $1;
+alter type mood add value 'new';
+execute p('new');
+--> new
+alter type mood rename value 'fine' to 'fine2';
+execute p('fine');
+--! 22P02
+execute p('fine2');
+--> fine2
+prepare q(mood) as select enum_range($1);
+execute q(null);
+--> {a,fine2,new}
+alter type mood add value 'z' before 'a';
+execute q(null);
+--> {z,a,fine2,new}
+create type t1 as enum ('a');
+create type t2 as enum ('x');
+select 'a'::t1, 'x'::t2 from o group by 'a'::t1, 'x'::t2;
+--> a|x
+create type gm as enum ('a','b');
+create table gt (i int, m gm, g bool generated always as (m = 'a') stored, h text, check (h <> 'a'::gm::text), k text default 'b'::gm::text);
+create index on gt(h) where m = 'b';
+create index on gt((case h when 'x' then 'b'::gm end));
+insert into gt(i, m) values (1,'a');
+drop type gm cascade;
+insert into gt(i) values (2);
+select * from gt order by i;
+--> 1|NULL|b
+--> 2|NULL|NULL
+select (with c0 as (select o.n v), c1 as (select v from c0 union all select v from c0), c2 as (select v from c1 union all select v from c1), c3 as (select v from c2 union all select v from c2), c4 as (select v from c3 union all select v from c3) select count(*) from c4) from o;
+--> 16
+--> 16
+--> 16

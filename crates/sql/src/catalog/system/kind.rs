@@ -1,6 +1,6 @@
 //! What the catalog says of types, conversions, collations and the classes of operators of indexes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::snapshot::{Sort, derived_oid};
@@ -138,10 +138,13 @@ fn enum_row(ty: Type, own: EnumType, schema: u32, owner: u32) -> Row {
 
 /// `pg_enum`: the labels of enumerations.
 pub(super) fn labels(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+    let (mut rows, mut taken) = (Vec::new(), HashSet::new());
     for known in catalog.snapshot()?.beside.types.values() {
         for (label, order) in known.ty.labels().iter().zip(1_u16..) {
-            let number = derived_oid(Sort::Label, known.ty.oid(), &label.number.to_string());
+            let mut number = derived_oid(Sort::Label, known.ty.oid(), &label.number.to_string());
+            while !taken.insert(number) {
+                number += 1;
+            }
             rows.push(vec![oid(number), oid(known.ty.oid()), Datum::Float(order.into()), text(&label.text)]);
         }
     }
