@@ -21,7 +21,7 @@ use osier::Transaction;
 
 use crate::catalog::listing::{self, Sequence};
 use crate::catalog::name::{Name, PUBLIC, made_name};
-use crate::catalog::notes::Identity;
+use crate::catalog::notes::{Identity, shown_order};
 use crate::catalog::objects::Objects;
 use crate::catalog::relation::{Index, Relation};
 use crate::catalog::system::{Commented, comments, foreign_key_to};
@@ -126,7 +126,9 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
 
 /// The keys of an index, and its condition.
 fn index_keys(table: &Relation, index: &Index) -> String {
-    let keys: Vec<String> = table.keys(&index.columns).iter().map(|at| table.key_text(*at)).collect();
+    let keys = table.keys(&index.columns).iter().enumerate();
+    let ordered = |(place, at): (usize, &usize)| table.key_text(*at) + shown_order(&index.orders, place);
+    let keys: Vec<String> = keys.map(ordered).collect();
     let predicate = table.predicate(&index.columns).map(|text| format!(" WHERE {text}"));
     format!("({}){}", keys.join(", "), predicate.unwrap_or_default())
 }

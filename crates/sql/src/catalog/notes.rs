@@ -17,9 +17,10 @@ use crate::enumeration::{Definition, EnumType};
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Type};
 
-/// The version that knows all members, and those without types that users have made, columns that are computed for indexes,
-/// collations, temporary tables, generated columns, and foreign keys.
-const VERSION: u32 = 7;
+/// The version that knows all members, and those without orders of indexes, types that users have made, columns that are computed
+/// for indexes, collations, temporary tables, generated columns, and foreign keys.
+const VERSION: u32 = 8;
+const VERSION_WITHOUT_ORDERS: u32 = 7;
 const VERSION_WITHOUT_TYPES: u32 = 6;
 const VERSION_WITHOUT_COMPUTED: u32 = 5;
 const VERSION_WITHOUT_COLLATIONS: u32 = 4;
@@ -47,6 +48,9 @@ pub(crate) struct Notes {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) referenced_by: Vec<ReferenceNote>,
     pub(crate) owner: String,
+    /// How indexes were declared that say an order: for each key, [descending](DESCENDING) and [NULLs first](NULLS_FIRST).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) orders: BTreeMap<String, Vec<u8>>,
     /// The types that users have made which its columns have, and its expressions name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) types: Vec<Definition>,
@@ -103,6 +107,22 @@ pub(crate) enum Computed {
     Expression,
     /// It is true where a condition is, and NULL elsewhere. It is the first column of a partial index.
     Predicate,
+}
+
+/// Of a key of an index: it was declared `DESC`.
+pub(crate) const DESCENDING: u8 = 1;
+/// Of a key of an index: NULLs come first, as they do where it is descending and nothing else is said.
+pub(crate) const NULLS_FIRST: u8 = 2;
+
+/// The order of a key as an index declares it, behind a blank.
+pub(crate) fn shown_order(orders: &[u8], key: usize) -> &'static str {
+    let order = orders.get(key).copied().unwrap_or(0);
+    match (order & DESCENDING != 0, order & NULLS_FIRST != 0) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
+    }
 }
 
 /// A type as the catalog keeps it of columns: as `format_type` shows it, and one that users have made by its number, as `#8` or
@@ -252,7 +272,8 @@ impl Notes {
     /// The text that the schema keeps.
     pub(crate) fn text(&self) -> String {
         let version = match () {
-            () if !self.types.is_empty() => VERSION,
+            () if !self.orders.is_empty() => VERSION,
+            () if !self.types.is_empty() => VERSION_WITHOUT_ORDERS,
             () if self.columns.iter().any(|column| column.computed.is_some()) => VERSION_WITHOUT_TYPES,
             () if self.columns.iter().any(|column| column.collation.is_some()) => VERSION_WITHOUT_COMPUTED,
             () if self.on_commit.is_some() => VERSION_WITHOUT_COLLATIONS,
@@ -302,6 +323,9 @@ mod tests {
         let typed = old.replace(r#""owner""#, r##""types":[{"oid":8,"schema":"s","name":"t","labels":[]}],"owner""##);
         let text = read(&typed).expect("readable").expect("notes").text();
         assert!(text.starts_with(r#"{"version":7,"#), "an earlier program must refuse {text}");
-        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":8"#)).unwrap_err().code(), "XX001");
+        let ordered = old.replace(r#""owner""#, r#""orders":{"i":[3]},"owner""#);
+        let text = read(&ordered).expect("readable").expect("notes").text();
+        assert!(text.starts_with(r#"{"version":8,"#), "an earlier program must refuse {text}");
+        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":9"#)).unwrap_err().code(), "XX001");
     }
 }

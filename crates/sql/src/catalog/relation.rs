@@ -74,6 +74,8 @@ pub(crate) struct Index {
     pub(crate) name: String,
     pub(crate) columns: Vec<usize>,
     pub(crate) is_unique: bool,
+    /// Of its keys, as they were declared; empty where nothing was said. Rows lie in ascending order in any case.
+    pub(crate) orders: Vec<u8>,
 }
 
 impl Relation {
@@ -107,6 +109,7 @@ impl Relation {
             name: index.name().to_owned(),
             columns: positions(index.columns()),
             is_unique: index.is_unique(),
+            orders: notes.as_ref().and_then(|notes| notes.orders.get(index.name())).cloned().unwrap_or_default(),
         });
         let has_hidden_key = columns.last().is_some_and(|column| column.name == HIDDEN_KEY);
         let key_name = notes.as_ref().and_then(|notes| notes.primary_key.clone());

@@ -68,6 +68,8 @@ pub(super) struct ColumnPlan {
 /// An index that is to be.
 #[derive(Clone, Debug)]
 pub(super) struct IndexPlan {
+    /// Of its keys, as they are declared; empty where nothing is said.
+    pub(super) orders: Vec<u8>,
     pub(super) name: String,
     pub(super) columns: Vec<String>,
     pub(super) is_unique: bool,
@@ -117,6 +119,7 @@ impl Blueprint {
         });
         let names = |columns: &[usize]| columns.iter().map(|at| relation.columns[*at].name.clone()).collect::<Vec<_>>();
         let indexes = relation.indexes.iter().map(|index| IndexPlan {
+            orders: index.orders.clone(),
             name: index.name.clone(),
             columns: names(&index.columns),
             is_unique: index.is_unique,
@@ -359,6 +362,9 @@ impl Blueprint {
             };
             if index.is_constraint {
                 notes.unique.push(index.name.clone());
+            }
+            if !index.orders.is_empty() {
+                notes.orders.insert(index.name.clone(), index.orders.clone());
             }
         }
         notes.checks.clone_from(&self.checks);

@@ -268,7 +268,7 @@ impl Definer<'_, '_> {
     fn unique(&self, blueprint: &mut Blueprint, name: Option<String>, columns: Vec<String>) -> Result<()> {
         blueprint.need_columns(&columns)?;
         let name = self.index_name(blueprint, name, Some(&columns), "key")?;
-        blueprint.indexes.push(IndexPlan { name, columns, is_unique: true, is_constraint: true });
+        blueprint.indexes.push(IndexPlan { name, columns, orders: Vec::new(), is_unique: true, is_constraint: true });
         Ok(())
     }
 

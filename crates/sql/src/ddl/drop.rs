@@ -232,7 +232,7 @@ impl Definer<'_, '_> {
             false => self.transaction.annotate_table(&table, blueprint.schema()?.notes().to_owned())?,
         };
         let table = self.transaction.drop_index(&table, name)?;
-        if relation.notes.comments.contains_key(&what) {
+        if relation.notes.comments.contains_key(&what) || relation.notes.orders.contains_key(name) {
             let notes = Blueprint::of(&*Relation::of(&table)?).schema()?.notes().to_owned();
             self.transaction.annotate_table(&table, notes)?;
         }

@@ -18,7 +18,7 @@ use crate::bind::from::columns_of;
 use crate::bind::scope::{Level, Typed};
 use crate::bind::select::index_label;
 use crate::catalog::name::Name;
-use crate::catalog::notes::Computed;
+use crate::catalog::notes::{Computed, DESCENDING, NULLS_FIRST};
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -37,6 +37,7 @@ impl Definer<'_, '_> {
         let relation = self.relation(&create.table_name)?;
         self.need_table(&relation)?;
         let mut blueprint = Blueprint::of(&relation);
+        let orders = orders(&create.columns);
         let parts = parts(&create.columns)?;
         for part in &parts {
             if let Part::Column(name) = part {
@@ -83,11 +84,20 @@ impl Definer<'_, '_> {
         columns.splice(0..0, condition);
         let had = Blueprint::of(&relation).columns.len();
         if blueprint.columns.len() > had {
-            blueprint.indexes.push(IndexPlan { name, columns, is_unique: create.unique, is_constraint: false });
+            let is_unique = create.unique;
+            blueprint.indexes.push(IndexPlan { name, columns, orders, is_unique, is_constraint: false });
             self.reach(&relation, &mut blueprint, &[])?;
         } else {
             let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-            self.add_index(&relation.table, &name, &columns, (create.unique, create.predicate.is_some()))?;
+            let kind = (create.unique, create.predicate.is_some());
+            let table = self.add_index(&relation.table, &name, &columns, kind)?;
+            if !orders.is_empty() {
+                let mut blueprint = Blueprint::of(&*Relation::of(&table)?);
+                for index in blueprint.indexes.iter_mut().filter(|index| index.name == name) {
+                    index.orders.clone_from(&orders);
+                }
+                self.transaction.annotate_table(&table, blueprint.schema()?.notes().to_owned())?;
+            }
         }
         Ok(Defined { is_private: relation.is_temporary(), ..Defined::tagged("CREATE INDEX") })
     }
@@ -208,27 +218,19 @@ fn refuse_forms(create: &CreateIndex) -> Result<()> {
     if create.nulls_distinct == Some(false) {
         return Err(SqlError::unsupported("NULLS NOT DISTINCT").with_hint("Declare the columns NOT NULL."));
     }
-    refuse_directions(&create.columns)
+    Ok(())
 }
 
-/// Refuses columns that are not all in the same direction: an index is read in both, and so has one.
-fn refuse_directions(columns: &[ast::IndexColumn]) -> Result<()> {
-    let is_descending = |column: &ast::IndexColumn| column.column.options.asc == Some(false);
-    if let [first, others @ ..] = columns
-        && others.iter().any(|other| is_descending(other) != is_descending(first))
-    {
-        return Err(SqlError::unsupported("an index with columns in ascending and in descending order")
-            .with_hint("Leave the directions out: conditions use the index in any case."));
-    }
-    for column in columns {
-        if column.column.options.nulls_first.is_some_and(|first| first != is_descending(column)) {
-            let what = if is_descending(column) { "NULLS LAST in a descending" } else { "NULLS FIRST in an ascending" };
-            return Err(
-                SqlError::unsupported(format!("{what} index")).with_hint("Leave it out: conditions use the index.")
-            );
-        }
-    }
-    Ok(())
+/// How the keys of an index are declared; empty where nothing is said.
+fn orders(columns: &[ast::IndexColumn]) -> Vec<u8> {
+    let order = |column: &ast::IndexColumn| {
+        let options = &column.column.options;
+        let is_descending = options.asc == Some(false);
+        let nulls_first = options.nulls_first.unwrap_or(is_descending);
+        u8::from(is_descending) * DESCENDING | u8::from(nulls_first) * NULLS_FIRST
+    };
+    let orders: Vec<u8> = columns.iter().map(order).collect();
+    if orders.iter().all(|order| *order == 0) { Vec::new() } else { orders }
 }
 
 /// What an index is made of, as it is written.
@@ -267,7 +269,6 @@ fn labels(parts: &[Part<'_>]) -> Vec<String> {
 
 /// The columns of a constraint, which must be named.
 pub(super) fn key_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>> {
-    refuse_directions(columns)?;
     let name = |part: Part<'_>| match part {
         Part::Column(name) => Ok(name),
         Part::Expression(expr) => Err(SqlError::unsupported(format!("a constraint on the expression {expr}"))

@@ -1,4 +1,5 @@
-//! Functions that PostgreSQL has in extensions: `pgcrypto` and `uuid-ossp`. They are there whether the extension is created or not.
+//! Functions that PostgreSQL has in extensions: `pgcrypto` and `uuid-ossp`. They are there whether the extension is created or
+//! not.
 //!
 //! Absent: ciphers, and `crypt`, which would keep a thread of all sessions busy for as long as its salt says.
 

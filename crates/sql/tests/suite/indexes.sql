@@ -374,3 +374,47 @@ UPDATE o SET b = -1;
 ALTER TABLE o ALTER COLUMN a TYPE int USING b;
 --! 23514
 DROP TABLE o;
+
+-- Orders of keys.
+create table io(a int, b int, c text);
+create index io1 on io(a, b desc);
+create index io2 on io(a desc, b desc);
+create index io3 on io(a nulls first, b desc nulls last, c);
+create unique index io4 on io(lower(c) desc, a) where a > 0;
+create index io5 on io(a);
+select indexname, indexdef from pg_indexes where tablename = 'io' order by 1;
+--> io1|CREATE INDEX io1 ON public.io USING btree (a, b DESC)
+--> io2|CREATE INDEX io2 ON public.io USING btree (a DESC, b DESC)
+--> io3|CREATE INDEX io3 ON public.io USING btree (a NULLS FIRST, b DESC NULLS LAST, c)
+--> io4|CREATE UNIQUE INDEX io4 ON public.io USING btree (lower(c) DESC, a) WHERE (a > 0)
+--> io5|CREATE INDEX io5 ON public.io USING btree (a)
+select indexrelid::regclass, indoption from pg_index where indrelid = 'io'::regclass order by indexrelid::regclass::text;
+--> io1|0 3
+--> io2|3 3
+--> io3|2 1 0
+--> io4|3 0
+--> io5|0
+insert into io values (1,1,'x'),(1,2,'y'),(2,1,null),(null,1,'z'),(2,null,'w');
+select a, b from io order by a, b desc;
+--> 1|2
+--> 1|1
+--> 2|NULL
+--> 2|1
+--> NULL|1
+select a, b from io order by a nulls first, b desc nulls last;
+--> NULL|1
+--> 1|2
+--> 1|1
+--> 2|1
+--> 2|NULL
+select a, b from io where a = 1 order by b desc;
+--> 1|2
+--> 1|1
+alter index io1 rename to io9;
+alter table io rename column b to bb;
+alter table io add column d int;
+drop index io2;
+drop index io9;
+create index io1 on io(a);
+create table io_like(like io including all);
+alter table io drop column bb;

@@ -5,7 +5,7 @@ use super::relation::{self, Kind};
 use super::snapshot::{IndexObject, Object, TableObject};
 use super::{Catalog, deparse, routine, text};
 use crate::catalog::name::{Name, PUBLIC};
-use crate::catalog::notes::{Action, ForeignKeyNote};
+use crate::catalog::notes::{Action, ForeignKeyNote, shown_order};
 use crate::catalog::relation::shown_expression;
 use crate::datum::Datum;
 use crate::datum::Datum::Null;
@@ -67,7 +67,9 @@ pub(super) fn index(catalog: &Catalog<'_>, number: u32, column: i64, is_pretty: 
         true => qualified(catalog, table.oid, name)?,
         false => format!("{}.{}", quoted(&name.schema), quoted(&name.name)),
     };
-    let keys: Vec<String> = index.columns.iter().map(|at| key(catalog, table, *at, is_pretty)).collect();
+    let ordered =
+        |(place, at): (usize, &usize)| key(catalog, table, *at, is_pretty) + shown_order(&index.orders, place);
+    let keys: Vec<String> = index.columns.iter().enumerate().map(ordered).collect();
     let predicate = index.predicate.as_ref();
     let predicate = predicate
         .map(|kept| format!(" WHERE {}", deparse::condition(&table.relation, kept, catalog.settings, is_pretty)));

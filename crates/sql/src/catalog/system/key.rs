@@ -53,7 +53,7 @@ fn index_row(table: &TableObject, index: &IndexObject) -> Row {
         array(index.columns.iter().map(|at| Int(if is_expression(at) { 0 } else { *at as i64 + 1 }))),
         array(types().map(|ty| oid(kind::shape(ty).collation))),
         array(types().map(|ty| oid(kind::class_of(ty)))),
-        array(types().map(|_| Int(0))),
+        array((0..index.columns.len()).map(|at| Int(index.orders.get(at).copied().unwrap_or(0).into()))),
         expressions.map_or(Null, text),
         index.predicate.as_ref().map_or(Null, text),
     ]

@@ -53,6 +53,8 @@ pub(super) struct IndexObject {
     pub(super) constraint: u32,
     /// Without the one that is its condition.
     pub(super) columns: Vec<usize>,
+    /// Of its columns, as they were declared; empty where nothing was said.
+    pub(super) orders: Vec<u8>,
     /// The text of its condition.
     pub(super) predicate: Option<String>,
     pub(super) is_unique: bool,
@@ -151,11 +153,14 @@ impl Snapshot {
         let schema = &relation.name.schema;
         self.objects.insert(own, Object::Table(at));
         self.names.insert(relation.name.clone(), own);
-        let primary = (!relation.has_hidden_key).then(|| (relation.key_name.clone(), relation.key.clone(), true, true));
+        let primary = (!relation.has_hidden_key).then(|| (relation.key_name.clone(), relation.key.clone(), true, None));
+        let others = relation.indexes.iter();
         let others =
-            relation.indexes.iter().map(|index| (index.name.clone(), index.columns.clone(), index.is_unique, false));
+            others.map(|index| (index.name.clone(), index.columns.clone(), index.is_unique, Some(&index.orders)));
         let mut indexes = Vec::new();
-        for (place, (name, columns, is_unique, is_primary)) in primary.into_iter().chain(others).enumerate() {
+        for (place, (name, columns, is_unique, orders)) in primary.into_iter().chain(others).enumerate() {
+            let is_primary = orders.is_none();
+            let orders = orders.cloned().unwrap_or_default();
             let oid = self.take(derived_oid(Sort::Index, own, &name), Object::Index(at, place));
             self.names.insert(Name::new(schema, &name), oid);
             let is_constraint = is_primary || relation.notes.unique.contains(&name);
@@ -165,7 +170,7 @@ impl Snapshot {
             };
             let predicate = relation.predicate(&columns).map(str::to_owned);
             let columns = relation.keys(&columns).to_vec();
-            indexes.push(IndexObject { oid, name, constraint, columns, predicate, is_unique, is_primary });
+            indexes.push(IndexObject { oid, name, constraint, columns, orders, predicate, is_unique, is_primary });
         }
         let mut checks = Vec::new();
         for (place, check) in relation.notes.checks.iter().enumerate() {
