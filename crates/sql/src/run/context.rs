@@ -25,6 +25,9 @@ use crate::settings::Settings;
 /// So many rows are read between two looks at the clock.
 const ROWS_PER_LOOK: u32 = 1024;
 
+/// The rows that a statement is to write may take so much memory.
+const BYTES_TO_WRITE_MAX: usize = 4 << 30;
+
 /// Smaller values of expressions are not counted.
 const BYTES_HELD_MIN: usize = 32 << 10;
 
@@ -55,6 +58,7 @@ pub(crate) struct Context<'c> {
     hidden_keys: RefCell<Option<(String, Sequence)>>,
     rows_read: Cell<u32>,
     bytes: Cell<usize>,
+    bytes_to_write: Cell<usize>,
     /// What expressions hold that are evaluated right now.
     held: Cell<usize>,
 }
@@ -92,6 +96,7 @@ impl<'c> Context<'c> {
             hidden_keys: RefCell::default(),
             rows_read: Cell::new(0),
             bytes: Cell::new(0),
+            bytes_to_write: Cell::new(0),
             held: Cell::new(0),
         }
     }
@@ -139,6 +144,18 @@ impl<'c> Context<'c> {
         let message = format!("the statement keeps more rows than {} bytes hold", self.limits.bytes_max);
         let hint = "Read fewer rows at a time, or raise work_mem with SET.";
         Err(SqlError::new(SqlState::OutOfMemory, message).with_hint(hint))
+    }
+
+    /// Counts memory of rows that are to be written: they may take as much as a transaction may by itself, whatever `work_mem`
+    /// says.
+    pub(crate) fn keep_to_write(&self, bytes: usize) -> Result<()> {
+        let sum = self.bytes_to_write.get() + bytes;
+        self.bytes_to_write.set(sum);
+        if sum <= BYTES_TO_WRITE_MAX.max(self.limits.bytes_max) {
+            return Ok(());
+        }
+        let message = format!("the statement writes more rows than {BYTES_TO_WRITE_MAX} bytes hold");
+        Err(SqlError::new(SqlState::ProgramLimitExceeded, message).with_hint("Write fewer rows at a time."))
     }
 
     /// How much memory values take that expressions hold, for [`Context::let_go`].

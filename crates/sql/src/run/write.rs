@@ -13,8 +13,8 @@ use osier::{Error, TransactionError, Value};
 
 use super::probe::Merged;
 use super::scan::{by_key, loaded, with_encoded, with_encoded_row};
-use super::set::all;
-use super::{Context, Row, evaluate, foreign};
+
+use super::{Context, Row, evaluate, foreign, open};
 use crate::catalog::relation::Relation;
 use crate::copy::direct;
 use crate::datum::Datum;
@@ -71,7 +71,7 @@ struct Writer<'c> {
 
 impl Writer<'_> {
     fn insert(&mut self, input: &Plan, conflict: Option<&Conflict>) -> Result<()> {
-        for row in all(input, self.context)? {
+        for row in to_write(input, self.context)? {
             self.context.tick()?;
             self.insert_row(row, conflict)?;
         }
@@ -128,12 +128,12 @@ impl Writer<'_> {
     fn update(&mut self, input: &Plan, assignments: &[(usize, Expr)]) -> Result<()> {
         let mut seen = HashSet::new();
         let mut changes = Vec::new();
-        for row in all(input, self.context)? {
+        for row in to_write(input, self.context)? {
             self.context.tick()?;
             let old = &row[..self.write.relation.columns.len()];
             if self.is_first(&mut seen, old) {
                 let new = self.changed(old, &row, assignments)?;
-                self.context.keep(super::row_bytes(&new))?;
+                self.context.keep_to_write(super::row_bytes(&new))?;
                 changes.push((row, new));
             }
         }
@@ -158,7 +158,7 @@ impl Writer<'_> {
     fn delete(&mut self, input: &Plan) -> Result<()> {
         let mut seen = HashSet::new();
         self.context.pending.borrow_mut().begin_step();
-        for row in all(input, self.context)? {
+        for row in to_write(input, self.context)? {
             self.context.tick()?;
             if self.is_first(&mut seen, &row[..self.write.relation.columns.len()]) {
                 self.delete_row(&row)?;
@@ -183,7 +183,7 @@ impl Writer<'_> {
         let columns = self.write.relation.columns.len();
         let mut seen = HashSet::new();
         let (mut gone, mut changes, mut new) = (Vec::new(), Vec::new(), Vec::new());
-        let rows = all(input, self.context)?;
+        let rows = to_write(input, self.context)?;
         let count = rows.len();
         for mut row in rows {
             self.context.tick()?;
@@ -199,7 +199,7 @@ impl Writer<'_> {
                 MergeAction::Delete => gone.push(row),
                 MergeAction::Insert(values) => {
                     let values = evaluate::values(values, &row, self.context)?;
-                    self.context.keep(super::row_bytes(&values))?;
+                    self.context.keep_to_write(super::row_bytes(&values))?;
                     new.push(values);
                 }
                 MergeAction::Update { rows, assignments } => {
@@ -207,7 +207,7 @@ impl Writer<'_> {
                     row.extend(beside);
                     let changed = self.changed(&row[..columns], &row, assignments)?;
                     row.truncate(columns);
-                    self.context.keep(super::row_bytes(&changed))?;
+                    self.context.keep_to_write(super::row_bytes(&changed))?;
                     changes.push((row, changed));
                 }
             }
@@ -259,6 +259,18 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// All rows of a plan, which are to be written.
+fn to_write(plan: &Plan, context: &Context<'_>) -> Result<Vec<Row>> {
+    let mut cursor = open(plan, context)?;
+    let mut rows = Vec::new();
+    while let Some(row) = cursor.next()? {
+        context.tick()?;
+        context.keep_to_write(super::row_bytes(&row))?;
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 /// The sequence that gives the hidden keys of a table, if it has some.
