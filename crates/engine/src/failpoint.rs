@@ -275,6 +275,8 @@ pub enum Mutation {
     RowStampsUnseen,
     /// A thread that dies with locks held leaves them to the others.
     DeathWithLocks,
+    /// A thread dies when its definitions have committed and are not published.
+    DeathUnpublished,
     /// Errors that tell of what was read are returned before that is durable.
     ErrorToldAtOnce,
     /// A committer waits for room in the log with its locks held.

@@ -444,6 +444,9 @@ fn a_checkpoint_knows_where_the_log_begins_before_its_boundary() {
 /// In the process that is to die: where, in which directory, and whether it lives on.
 const DEATH: &str = "OSIER_TEST_DEATH";
 
+/// Where a thread dies whose definition has committed, which is no point of the engine.
+const UNPUBLISHED: &str = "Unpublished";
+
 /// How the process ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Death {
@@ -455,7 +458,7 @@ enum Death {
     Survived,
 }
 
-/// A thread dies at a point of its commit; another session then writes the same rows.
+/// A thread dies at a point of its commit; another session then writes the same rows, and looks a table up that it has created.
 fn die(order: &str) {
     let [point, home, lives_on] = order.split(',').collect::<Vec<_>>().try_into().expect("three words");
     let db = Database::open(config(Path::new(home), Protocol::Poplar, 2)).expect("opened");
@@ -465,11 +468,18 @@ fn die(order: &str) {
     }
     let (victims, point, lives_on) = ((db.clone(), table.clone()), point.to_owned(), lives_on == "true");
     let victim = thread::spawn(move || {
-        let ((db, table), fault) = (victims, [Mutation::DeathWithLocks]);
-        simulated::build_in(if lives_on { &fault } else { &[] });
+        let ((db, table), is_unpublished) = (victims, point == UNPUBLISHED);
+        let faults = [(Mutation::DeathWithLocks, lives_on), (Mutation::DeathUnpublished, is_unpublished)];
+        let faults: Vec<_> =
+            faults.into_iter().filter(|(_, is_built_in)| *is_built_in).map(|(fault, _)| fault).collect();
+        simulated::build_in(&faults);
         let mut session = session(&db);
         at_points(move |reached| assert_ne!(format!("{reached:?}"), point, "the test kills this thread"));
+        let created = Schema::builder("created").column("id", Type::Int64).primary_key(["id"]).build()?;
         session.run(|tx| {
+            if is_unpublished {
+                tx.create_table(created.clone())?;
+            }
             tx.upsert(&table, &row(1, b"after"))?;
             tx.upsert(&table, &row(2, b"after"))
         })
@@ -477,6 +487,7 @@ fn die(order: &str) {
     assert!(victim.join().is_err(), "the thread dies");
     put(&mut other, &table, 1, b"later");
     put(&mut other, &table, 2, b"later");
+    let _ = other.run(|tx| tx.table("created").map(drop));
 }
 
 fn death(point: &str, lives_on: bool) -> (Death, PathBuf) {
@@ -521,7 +532,7 @@ fn a_thread_that_dies_with_locks_held_ends_the_process() {
     if let Ok(order) = std::env::var(DEATH) {
         return die(&order);
     }
-    for point in ["Locked", "Ordered", "Validated", "Reserved", "Filled", "Installed"] {
+    for point in ["Locked", "Ordered", "Validated", "Reserved", "Filled", "Installed", UNPUBLISHED] {
         let (death, home) = death(point, false);
         assert_eq!(death, Death::Aborted, "at {point}");
         // What was acknowledged is there, and of the rest all or nothing.
@@ -537,7 +548,7 @@ fn a_thread_that_dies_with_locks_held_ends_the_process() {
         assert!(read(1) == read(2) && [&b"before"[..], b"after"].contains(&&read(1)[..]), "at {point}");
         put(&mut one, &table, 1, b"again").wait().expect("durable");
     }
-    for point in ["Locked", "Installed"] {
+    for point in ["Locked", "Installed", UNPUBLISHED] {
         assert_eq!(death(point, true).0, Death::Hung, "{:?} at {point} is not seen", Mutation::DeathWithLocks);
     }
 }

@@ -1,4 +1,4 @@
-//! Steps in which others wait for a thread: while it holds locks of rows, changes definitions, or replays a write.
+//! Steps in which others wait for a thread: while it holds locks of rows, commits and publishes definitions, or replays a write.
 //!
 //! Invariant: a thread that panics in such a step ends the process. What it holds cannot be given back safely: some of its writes
 //! may be in place already, others not, and its record may be in the log. A restart recovers; locks that stay would make

@@ -85,7 +85,8 @@ impl Transaction<'_> {
     /// The table of this name, as this transaction sees it.
     ///
     /// # Errors
-    /// [`TransactionError::UnknownTable`].
+    /// [`TransactionError::UnknownTable`]; [`Error::Log`] where the database has failed or is closed, and the table was defined
+    /// this very moment.
     pub fn table(&self, name: &str) -> Result<Table, Error> {
         self.table_to(name, Intent::Definition)
     }
@@ -129,7 +130,7 @@ impl Transaction<'_> {
                     return Err(state.lose(TransactionError::ROW_CONFLICT).into());
                 }
                 Some(table) => return Ok(table),
-                None => backoff.wait(),
+                None => self.shared.wait_for_handle(&mut backoff)?,
             }
         }
     }

@@ -60,6 +60,12 @@ pub(super) fn ends_process(ends_process: bool) -> bool {
     ends_process && !has(Mutation::DeathWithLocks)
 }
 
+/// Kills a thread that has committed definitions and has not published them ([`Mutation::DeathUnpublished`]).
+#[inline(always)]
+pub(super) fn die_unpublished(is_defining: bool) {
+    assert!(!(is_defining && has(Mutation::DeathUnpublished)), "the test kills this thread");
+}
+
 /// Waits until what an error tells of is durable ([`Mutation::ErrorToldAtOnce`]).
 #[inline(always)]
 pub(super) fn wait_for_errors<E>(wait: impl FnOnce() -> Result<(), E>) -> Result<(), E> {

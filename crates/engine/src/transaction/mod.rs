@@ -20,6 +20,8 @@ mod duplicate;
 mod end_tests;
 mod faults;
 pub(crate) mod figures;
+#[cfg(test)]
+mod handle_tests;
 mod index_maintenance;
 pub(crate) mod lifecycle;
 pub(crate) mod memory_limit;
@@ -454,9 +456,15 @@ impl<'s> Transaction<'s> {
             memory: &shared.memory,
         };
         let command = command.filter(|_| shared.config.logged.has_commands() && !self.logs_rows.get());
-        let (outcome, entry) = state.commit(&commit, (&shared.log, &shared.config), &shared.catalog, command)?;
-        state.settle(shared, self.pin(), outcome.stamp);
-        Ok((outcome, entry))
+        let is_defining = !state.definitions.is_empty();
+        let mut conclude = || {
+            let (outcome, entry) = state.commit(&commit, (&shared.log, &shared.config), &shared.catalog, command)?;
+            faults::die_unpublished(is_defining);
+            state.settle(shared, self.pin(), outcome.stamp);
+            Ok((outcome, entry))
+        };
+        // Others wait for the handles of what it has defined as soon as it has committed.
+        if is_defining { critical(conclude) } else { conclude() }
     }
 
     fn roll_back(&self) {

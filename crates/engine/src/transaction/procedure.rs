@@ -132,7 +132,7 @@ impl Transaction<'_> {
             };
             match catalog.open_procedures.find(name, |procedure| procedure.stamp() == Some(stamp)) {
                 Some(procedure) => return Ok(Some(procedure)),
-                None => backoff.wait(),
+                None => self.shared.wait_for_handle(&mut backoff)?,
             }
         }
     }

@@ -179,7 +179,7 @@ impl Transaction<'_> {
             let id = self.sequence_id(state, name)?.ok_or_else(unknown)?;
             match catalog.open_sequences.find(name, |sequence| sequence.id() == id) {
                 Some(sequence) => return Ok(sequence),
-                None => backoff.wait(),
+                None => self.shared.wait_for_handle(&mut backoff)?,
             }
         }
     }

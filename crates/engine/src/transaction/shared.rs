@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use osier_memory::sync::{Mutex, lock};
+use osier_memory::sync::{Backoff, Mutex, lock};
 use osier_memory::{Locks, Snapshots, Swept, Timestamps};
 
 use super::Purge;
@@ -17,7 +17,7 @@ use super::superseded::Superseded;
 use crate::catalog::Catalog;
 use crate::concurrency::Scheme;
 use crate::config::Config;
-use crate::error::TransactionError;
+use crate::error::{LogError, TransactionError};
 use crate::ids::{Stamp, StreamId};
 use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt};
@@ -102,6 +102,21 @@ impl Shared {
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Waits a little for the handle of a definition that a commit is about to publish.
+    ///
+    /// # Errors
+    /// Why the database has failed, or that it is closed. The wait would have no end where nobody is left to publish it.
+    pub(super) fn wait_for_handle(&self, backoff: &mut Backoff) -> Result<(), LogError> {
+        if self.is_closed() {
+            return Err(LogError::Closed);
+        }
+        if let Some(failure) = self.log.failure() {
+            return Err(failure);
+        }
+        backoff.wait();
+        Ok(())
     }
 
     /// Returns the state of concurrency control for a new session.

@@ -189,7 +189,7 @@ impl<'s> AtSnapshot<'s> {
                 return Ok(table);
             }
             // It is about to be published, or to go where those of snapshots are.
-            backoff.wait();
+            self.shared.wait_for_handle(&mut backoff)?;
         }
     }
 
