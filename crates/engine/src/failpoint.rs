@@ -363,6 +363,24 @@ pub enum Mutation {
     EpochBeforeLocks,
     /// A row of a checkpoint was born when it was last written.
     BornInCheckpoint,
+    /// A row that leaves a partial index by a change leaves its entry there.
+    LeftEntryStays,
+    /// The same, where recovery makes the change again in the order of transactions.
+    ReplayedEntryStays,
+    /// A partial index that is added to a table gets entries of the rows that it leaves out.
+    ExcludedFilled,
+    /// A partial index that recovery builds gets entries of the rows that it leaves out.
+    ExcludedIndexed,
+    /// Where recovery builds a partial index, rows with zero in its first column count as those with NULL.
+    IncludedLeftOut,
+    /// Recovery opens tables as if all rows had been written with the columns that there are now.
+    LayoutForgotten,
+    /// NULL that rows hold in columns which came after them becomes zero when recovery opens their table.
+    MissingForgotten,
+    /// Replay of a table's new name leaves it the old one.
+    OldNameKept,
+    /// Replay of a table's new name takes the old one away, and does not give it the new one.
+    NewNameLost,
 }
 
 /// Where a simulated thread may be switched away from.

@@ -47,7 +47,7 @@ impl Catalog {
         let (id, definition) = (catalog.column("id")?, catalog.column("definition")?);
         let mut opened = Vec::new();
         for_each_row(catalog, pin, |row, version| {
-            let (id, schema) = (TableId(row.int(id) as u32), Schema::decode(row.bytes(definition))?);
+            let (id, schema) = (TableId(row.int(id) as u32), faults::schema(Schema::decode(row.bytes(definition))?));
             opened.push(Table::new(id, schema, store.tree(id), |_| store.new_tree(), Some(version.stamp()))?);
             Ok(())
         })?;

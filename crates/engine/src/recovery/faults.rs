@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::catalog::TABLES;
 use crate::failpoint::{Mutation, has, unless};
 use crate::ids::{Epoch, Stamp, TableId};
+use crate::log::format::payload::values::{Change, LoggedWrite};
+use crate::table::{KeyBuf, KeyCodec, Row, Schema, Value};
 
 /// Returns what certainly lives before the cut is known; `everything` is a cut under which every record lives
 /// ([`Mutation::NoGenerationFreeze`], [`Mutation::ReplayBeforeCut`]).
@@ -172,6 +175,56 @@ pub(super) fn with_rows(ids: &[TableId]) -> &[TableId] {
 #[inline(always)]
 pub(super) fn builds_last_piece() -> bool {
     !has(Mutation::IndexPieceLost)
+}
+
+/// The entry of a row in an index that is built ([`Mutation::ExcludedIndexed`], [`Mutation::IncludedLeftOut`]).
+#[inline(always)]
+pub(super) fn entry(codec: &KeyCodec, row: &Row<'_>) -> Option<KeyBuf> {
+    let is_zero = |column| matches!(row.value(column), Value::Int(0));
+    match codec.entry_of_row(row) {
+        None if has(Mutation::ExcludedIndexed) => Some(codec.of_row(row)),
+        Some(_)
+            if has(Mutation::IncludedLeftOut) && codec.is_partial() && codec.columns().next().is_some_and(is_zero) =>
+        {
+            None
+        }
+        entry => entry,
+    }
+}
+
+/// The schema with which a table is opened ([`Mutation::LayoutForgotten`], [`Mutation::MissingForgotten`]).
+#[inline(always)]
+pub(super) fn schema(schema: Schema) -> Schema {
+    #[cfg(feature = "mutations")]
+    if has(Mutation::LayoutForgotten) {
+        return schema.without_layout();
+    } else if has(Mutation::MissingForgotten) {
+        return schema.without_missing_nulls();
+    }
+    schema
+}
+
+/// Which row of the table of tables is lost of a transaction that gives a table another name: the one that goes, or else the one
+/// that comes ([`Mutation::OldNameKept`], [`Mutation::NewNameLost`]). `feed` gives the writes.
+#[inline(always)]
+pub(super) fn lost_name(feed: impl FnOnce(&mut dyn FnMut(LoggedWrite<'_>))) -> Option<Change<'static>> {
+    let lost = match (has(Mutation::OldNameKept), has(Mutation::NewNameLost)) {
+        (true, _) => Change::Delete,
+        (_, true) => Change::Put(&[]),
+        _ => return None,
+    };
+    let (mut goes, mut comes) = (false, false);
+    feed(&mut |write| {
+        goes |= is_lost(Some(Change::Delete), &write);
+        comes |= is_lost(Some(Change::Put(&[])), &write);
+    });
+    Some(lost).filter(|_| goes && comes)
+}
+
+/// Whether a write is what is lost.
+#[inline(always)]
+pub(super) fn is_lost(lost: Option<Change<'static>>, write: &LoggedWrite<'_>) -> bool {
+    lost.is_some_and(|lost| write.table == TABLES && (write.change == Change::Delete) == (lost == Change::Delete))
 }
 
 /// Takes a transaction that was taken for one that has run ([`Mutation::TakenForRun`]).

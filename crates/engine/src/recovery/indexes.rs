@@ -196,7 +196,7 @@ impl Source {
             self.table.rows.check(version.bytes())?;
             let row = self.table.rows.row(version.bytes());
             for (index, chunk) in self.table.indexes.iter().zip(&mut *chunks) {
-                let entry = index.codec.entry_of_row(&row);
+                let entry = faults::entry(&index.codec, &row);
                 chunk.extend(entry.map(|key| Entry::new(index_entry(record.key(), key.as_bytes()))));
             }
         }

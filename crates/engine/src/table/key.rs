@@ -82,6 +82,11 @@ impl KeyCodec {
         self.is_unique
     }
 
+    /// Whether it has no entries of rows with NULL in the first column.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
     /// Whether these values of the declared columns belong to one row at most, so that [`KeyCodec::of_key`] is the bytes of
     /// its whole entry, not only of its beginning.
     pub fn finds_one(&self, key: &[Value<'_>]) -> bool {

@@ -251,6 +251,23 @@ impl Schema {
         }
     }
 
+    /// The schema as if it had always had these columns, for the simulation.
+    #[cfg(feature = "mutations")]
+    pub(crate) fn without_layout(self) -> Schema {
+        Schema { layout: Vec::new(), ..self }
+    }
+
+    /// The schema as if rows held zero where they hold NULL in columns that came after them, for the simulation.
+    #[cfg(feature = "mutations")]
+    pub(crate) fn without_missing_nulls(mut self) -> Schema {
+        for group in self.layout.iter_mut().skip(1) {
+            let has_bit = |place: &&Place| matches!(place, Place::Column { has_null_bit: true, .. });
+            let bytes = group.places.iter().filter(has_bit).count().div_ceil(8);
+            group.missing.iter_mut().take(bytes).for_each(|byte| *byte = 0);
+        }
+        self
+    }
+
     /// Whether what rows hold in groups that they end before is what encoding some values gives.
     pub(super) fn check_missing(&self) -> Result<(), SchemaError> {
         match self.layout.len() {

@@ -15,7 +15,7 @@ use osier_memory::{Pin, Record, RecordBox, Stamp, VersionBox};
 use super::access::Content;
 use super::duplicate::duplicate_entry;
 use super::own_sequence::OwnSequence;
-use super::{Transaction, TransactionState, UsedDefinition};
+use super::{Transaction, TransactionState, UsedDefinition, faults};
 use crate::catalog::procedure::Procedure;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::{DefinitionHandle, RESERVED_PREFIX, TableRow};
@@ -233,7 +233,7 @@ impl Transaction<'_> {
             let row = row?;
             self.shared.memory.admit_more(self.pin()).inspect_err(|_| self.log_rows())?;
             let row = altered.rows.row(row.as_bytes());
-            let Some(key) = index.codec.entry_of_row(&row) else { continue };
+            let Some(key) = faults::filled(&index.codec, &row) else { continue };
             let primary_key = altered.keys.of_row(&row);
             self.check_key(altered, &key)?;
             let new_entry = |_: Stamp| index_entry(primary_key.as_bytes(), key.as_bytes());

@@ -22,6 +22,7 @@ use crate::log::format::record::{self, RecordHeader};
 use crate::log::persist::Slot;
 use crate::log::protocol::{LogProtocol, StampOrder};
 use crate::table::store::RecordTree;
+use crate::table::{KeyBuf, KeyCodec, Row};
 
 /// The epoch of a transaction that has validated ([`Mutation::LateEpoch`], [`Mutation::EpochBeforeLocks`]).
 #[inline(always)]
@@ -144,6 +145,24 @@ pub(super) fn imaged(imaged: ImagedWrite<'_>) -> ImagedWrite<'_> {
         pair => pair,
     };
     ImagedWrite { write: LoggedWrite { change, ..imaged.write }, before }
+}
+
+/// The entry that a row is to lose; `is_left`: it stays and gets no other one ([`Mutation::LeftEntryStays`]).
+#[inline(always)]
+pub(super) fn leaving(entry: Option<KeyBuf>, is_left: bool) -> Option<KeyBuf> {
+    entry.filter(|_| !is_left || !has(Mutation::LeftEntryStays))
+}
+
+/// As [`leaving`], where the change is made again ([`Mutation::ReplayedEntryStays`]).
+#[inline(always)]
+pub(super) fn leaving_again(entry: Option<KeyBuf>, is_left: bool) -> Option<KeyBuf> {
+    entry.filter(|_| !is_left || !has(Mutation::ReplayedEntryStays))
+}
+
+/// The entry of a row in an index that is added ([`Mutation::ExcludedFilled`]).
+#[inline(always)]
+pub(super) fn filled(codec: &KeyCodec, row: &Row<'_>) -> Option<KeyBuf> {
+    if has(Mutation::ExcludedFilled) { Some(codec.of_row(row)) } else { codec.entry_of_row(row) }
 }
 
 /// Whether a leaf that a scan has read lacks what was put into trees since ([`Mutation::LeafScannedOnce`]).

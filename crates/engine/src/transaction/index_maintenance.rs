@@ -36,7 +36,8 @@ impl Transaction<'_> {
             if old_key == new_key && old_primary == new_primary {
                 continue;
             }
-            if let Some(key) = old_key {
+            let is_left = new.is_some() && new_key.is_none();
+            if let Some(key) = faults::leaving(old_key, is_left) {
                 self.remove_entry(state, index, tree_ref, key.as_bytes())?;
             }
             if let (Some(key), Some(primary_key)) = (&new_key, &new_primary) {

@@ -19,7 +19,7 @@ use osier_memory::{Held, Record, VersionBox};
 
 use super::access::Content;
 use super::definition::Definition;
-use super::{Transaction, TransactionState};
+use super::{Transaction, TransactionState, faults};
 use crate::catalog::handles::Handle;
 use crate::catalog::procedure::{Procedure, VersionKey};
 use crate::catalog::sequence::{Sequence, SequenceRow};
@@ -187,7 +187,9 @@ impl<'t, 's> ValuesReplay<'t, 's> {
         }
         for (index, tree_ref) in indexes(table, tree_ref) {
             let entry_of = |row: &Option<Box<[u8]>>| row.as_deref().and_then(|row| entry(table, &index.codec, row));
+            let is_written = new.is_some();
             let (old, new) = (entry_of(&old), entry_of(&new));
+            let old = faults::leaving_again(old, is_written && new.is_none());
             if let Some(old) = old.filter(|old| new.as_ref() != Some(old)) {
                 tx.remove_entry(state, index, tree_ref, old.as_bytes())?;
             }

@@ -157,6 +157,7 @@ fn put_values(
         ReplayedError::Failed(error) => RecoveryError::Unfit { stamp, what: error.to_string() },
     };
     let mut replay = ValuesReplay::new(transaction);
+    let lost = faults::lost_name(|note| drop(feed(note)));
     for step in [ValuesReplay::define, ValuesReplay::write] {
         let mut made = Ok(());
         feed(&mut |write| {
@@ -168,7 +169,7 @@ fn put_values(
                     format!("it changed what transaction {base} wrote in {row}, and that is not certain any more");
                 made = Err(RecoveryError::Unfit { stamp, what });
             }
-            if made.is_ok() {
+            if made.is_ok() && !faults::is_lost(lost, &write) {
                 made = step(&mut replay, &write).map_err(refused);
             }
         })?;

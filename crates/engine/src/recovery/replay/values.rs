@@ -143,7 +143,8 @@ impl ReplayBatch for ValueBatch<'_> {
         assert!(stamp > Stamp::ZERO, "a record has a stamp, an absent row none");
         match record.payload() {
             PayloadReader::Values(writes) => {
-                writes.for_each(|write| self.write(stamp, write));
+                let lost = faults::lost_name(|note| writes.clone().for_each(note));
+                writes.filter(|write| !faults::is_lost(lost, write)).for_each(|write| self.write(stamp, write));
             }
             // What rows were before says nothing of what they become, whatever the order.
             PayloadReader::Physiological(images) => images.writes().for_each(|write| self.write(stamp, write)),
