@@ -123,6 +123,20 @@ fn large_trees_survive() {
 }
 
 #[test]
+fn tables_that_change_with_their_rows_survive() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Altering), ..Choices::default() });
+    for what in [What::PartialScans, What::PartialIndexesCreated, What::Updates] {
+        assert!(total.coverage.count(what) > seeds() / 2, "the seeds are too tame: {what:?} in {}", total.coverage);
+    }
+    for what in
+        [What::IndexesDropped, What::TablesRenamed, What::ColumnsAdded, What::ColumnsDropped, What::ColumnsRenamed]
+    {
+        assert!(total.coverage.count(what) > seeds() / 40, "the seeds are too tame: {what:?} in {}", total.coverage);
+    }
+    assert!(total.checkpoints > seeds() && total.lost > seeds(), "the seeds are too tame: {total:?}");
+}
+
+#[test]
 fn transactions_in_parts_survive() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Parts), ..Choices::default() });
     assert!(total.checkpoints > seeds() && total.lost > seeds(), "the seeds are too tame: {total:?}");

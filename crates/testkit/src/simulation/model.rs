@@ -27,6 +27,8 @@ pub struct TableModel {
     pub indexes: BTreeSet<IndexName>,
     /// How many columns it was given later.
     pub added: usize,
+    /// Whether a column has its other name.
+    pub is_renamed: bool,
 }
 
 /// A transaction in progress; dropped or aborted it leaves nothing behind.
@@ -95,9 +97,9 @@ impl Model {
 impl TableModel {
     pub(super) fn has_duplicate(&self, key: Key, row: &Row) -> bool {
         let mut others = self.rows.iter().filter(|(other, _)| **other != key);
-        self.indexes.contains(&IndexName::Codes)
-            && row.code.is_some()
-            && others.any(|(_, other)| other.code == row.code)
+        let [of_codes, of_pairs] = [IndexName::Codes, IndexName::Pairs].map(|index| self.indexes.contains(&index));
+        let is_same = |other: &Row| other.code == row.code && (of_codes || of_pairs && other.team == row.team);
+        row.code.is_some() && others.any(|(_, other)| is_same(other))
     }
 
     /// The rows by what `sort` takes of them, then by key; if there is such an index.
@@ -110,9 +112,46 @@ impl TableModel {
         Outcome::Rows(select(range, rows.into_iter()))
     }
 
+    /// The rows of a partial index, in its order.
+    fn by_partial(&self, index: IndexName, range: &Range<i32>) -> Outcome {
+        if !self.indexes.contains(&index) {
+            return Outcome::Missing;
+        }
+        let entry = |(&key, row)| index.entry(key, row).map(|(first, second)| ((first, second, key), row));
+        let mut rows: Vec<_> = self.rows.iter().filter_map(entry).collect();
+        rows.sort_by_key(|(entry, _)| *entry);
+        Outcome::Rows(select(range, rows.into_iter().map(|((first, _, key), row)| (first, (key, row)))))
+    }
+
+    /// Changes the definition; what it is then counts only where that is done.
+    fn alter(&mut self, operation: &Operation) -> Outcome {
+        match operation {
+            Operation::AddColumn(_) if self.added == ADDED_MAX => return Outcome::Duplicate,
+            Operation::AddColumn(_) => self.added += 1,
+            Operation::DropColumn(_) if self.added == 0 => return Outcome::Missing,
+            Operation::DropColumn(_) if self.added == 1 && self.indexes.contains(&IndexName::Added) => {
+                return Outcome::InUse;
+            }
+            Operation::DropColumn(_) => {
+                self.added -= 1;
+                self.rows.values_mut().for_each(|row| row.added = row.added.min(self.added));
+            }
+            Operation::RenameColumn(_) => self.is_renamed = !self.is_renamed,
+            Operation::CreateIndex(_, index) if self.indexes.contains(index) => return Outcome::Duplicate,
+            Operation::CreateIndex(_, index) => return self.add_index(*index),
+            Operation::DropIndex(_, index) if self.indexes.remove(index) => {}
+            Operation::DropIndex(..) => return Outcome::Missing,
+            other => unreachable!("{other:?} changes no definition"),
+        }
+        Outcome::Done
+    }
+
     fn add_index(&mut self, index: IndexName) -> Outcome {
+        if index == IndexName::Added && self.added == 0 {
+            return Outcome::Missing;
+        }
         self.indexes.insert(index);
-        match self.rows.iter().any(|(&key, row)| index == IndexName::Codes && self.has_duplicate(key, row)) {
+        match self.rows.iter().any(|(&key, row)| index.is_unique() && self.has_duplicate(key, row)) {
             true => Outcome::Duplicate,
             false => Outcome::Done,
         }
@@ -147,8 +186,11 @@ impl Execution<'_> {
         }
         let Some(name) = operation.table() else { return self.mark(operation) };
         let table = match (self.model.tables.get(&name), operation) {
-            (None, Operation::CreateTable(_)) => return self.define(name, Some(TableModel::default())),
-            (Some(_), Operation::CreateTable(_)) => return Outcome::Duplicate,
+            (None, Operation::CreateTable(_, index)) => {
+                let table = TableModel { indexes: index.iter().copied().collect(), ..TableModel::default() };
+                return self.define(name, Some(table));
+            }
+            (Some(_), Operation::CreateTable(..)) => return Outcome::Duplicate,
             (None, _) => return Outcome::Missing,
             (Some(table), _) => table,
         };
@@ -166,6 +208,7 @@ impl Execution<'_> {
                 table.by_index(IndexName::Codes, &range, |row| row.code)
             }
             Operation::ScanTeams(_, range) => table.by_index(IndexName::Teams, range, |row| row.team),
+            Operation::ScanPartial(_, index, range) => table.by_partial(*index, range),
             Operation::DropTable(_) => self.define(name, None),
             Operation::RenameTable(_, new) if self.model.tables.contains_key(new) => Outcome::Duplicate,
             Operation::RenameTable(_, new) => {
@@ -173,30 +216,15 @@ impl Execution<'_> {
                 self.define(name, None);
                 self.define(*new, Some(table))
             }
-            Operation::AddColumn(_) if table.added == ADDED_MAX => Outcome::Duplicate,
-            Operation::AddColumn(_) => {
-                let altered = TableModel { added: table.added + 1, ..table.clone() };
-                self.define(name, Some(altered))
-            }
-            Operation::DropColumn(_) if table.added == 0 => Outcome::Missing,
-            Operation::DropColumn(_) => {
-                let mut altered = TableModel { added: table.added - 1, ..table.clone() };
-                altered.rows.values_mut().for_each(|row| row.added = row.added.min(altered.added));
-                self.define(name, Some(altered))
-            }
-            Operation::CreateIndex(_, index) if table.indexes.contains(index) => Outcome::Duplicate,
-            Operation::CreateIndex(_, index) => {
+            Operation::AddColumn(_)
+            | Operation::DropColumn(_)
+            | Operation::RenameColumn(_)
+            | Operation::CreateIndex(..)
+            | Operation::DropIndex(..) => {
                 let mut altered = table.clone();
-                match altered.add_index(*index) {
+                match altered.alter(operation) {
                     Outcome::Done => self.define(name, Some(altered)),
-                    duplicate => duplicate,
-                }
-            }
-            Operation::DropIndex(_, index) => {
-                let mut altered = table.clone();
-                match altered.indexes.remove(index) {
-                    true => self.define(name, Some(altered)),
-                    false => Outcome::Missing,
+                    refused => refused,
                 }
             }
             write => self.write(write),

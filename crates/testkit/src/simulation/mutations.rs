@@ -142,6 +142,10 @@ impl Case {
         self.profile(Profile::Salvaged)
     }
 
+    const fn altering(self) -> Case {
+        self.profile(Profile::Altering)
+    }
+
     const fn large(self) -> Case {
         self.profile(Profile::Large)
     }
@@ -275,6 +279,45 @@ pub const CASES: &[Case] = &[
         .profile(Profile::Defining),
     case(Mutation::DefinitionUnchecked, "commits do not ask whether definitions still hold", "serializability: DDL")
         .profile(Profile::Defining),
+    // Partial indexes, layouts and names of tables that have rows.
+    case(Mutation::LeftEntryStays, "a row that leaves a partial index leaves its entry", "an index says what rows say")
+        .altering(),
+    case(
+        Mutation::ReplayedEntryStays,
+        "a row that leaves a partial index again leaves its entry",
+        "an index says what rows say",
+    )
+    .commands(Protocol::Serial)
+    .altering(),
+    case(
+        Mutation::ExcludedFilled,
+        "a partial index that is added has all rows",
+        "an index has what its condition includes",
+    )
+    .altering(),
+    case(
+        Mutation::ExcludedIndexed,
+        "a partial index that is recovered has all rows",
+        "an index has what its condition includes",
+    )
+    .altering(),
+    case(
+        Mutation::IncludedLeftOut,
+        "a partial index that is recovered takes zero for NULL",
+        "an index has what its condition includes",
+    )
+    .altering(),
+    case(Mutation::LayoutForgotten, "rows are read as if columns had never changed", "a row is one of each layout")
+        .altering()
+        .refused(),
+    case(Mutation::MissingForgotten, "rows hold zero in columns that came after them", "a row is one of each layout")
+        .altering()
+        .refused(),
+    case(Mutation::OldNameKept, "a table that gets another name keeps the old one", "a table has one name").altering(),
+    case(Mutation::NewNameLost, "a table that gets another name gets none", "a table has one name").altering(),
+    case(Mutation::NewNameLost, "a table that gets another name again gets none", "a table has one name")
+        .commands(Protocol::Serial)
+        .altering(),
     // Dependencies.
     case(Mutation::AbsencesIgnored, "`raw_dep` leaves out absent rows", "P3 for absences"),
     case(Mutation::BirthIgnored, "`raw_dep` leaves out the birth of a replaced row", "P3 for existence")
@@ -364,9 +407,7 @@ pub const CASES: &[Case] = &[
     case(Mutation::StampsIgnored, "replay keeps the image that comes first", "last writer wins"),
     case(Mutation::TombstonesNotReplayed, "a delete that comes before its row is ignored", "last writer wins"),
     case(Mutation::ChunkEndsSegment, "the end of a chunk counts as that of its segment", "the valid prefix is whole"),
-    case(Mutation::IndexPieceLost, "one piece of an index is left out", "an index says what rows say")
-        .large()
-        .refused(),
+    case(Mutation::IndexPieceLost, "one piece of an index is left out", "an index says what rows say").large(),
     // Epochs and their checkpoints.
     case(Mutation::LateEpoch, "the epoch is drawn after the validation", "P4: an epoch cuts no dependency").epoch(),
     case(Mutation::EpochBeforeLocks, "the epoch is drawn before the locks are held", "P4: an epoch cuts no dependency")

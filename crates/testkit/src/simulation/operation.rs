@@ -31,13 +31,45 @@ pub enum TableName {
 /// How many tables come and go.
 pub const EXTRAS: u8 = 2;
 
-/// A secondary index, of [`TableName::Indexed`] always, of [`TableName::Extra`] now and then.
+/// A secondary index. [`TableName::Indexed`] always has the first two; all others come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IndexName {
     /// On `code`, unique.
     Codes,
     /// On `team`.
     Teams,
+    /// On `code` and `counter`, partial: of the rows that have a code.
+    Coded,
+    /// On `code` and `team`, partial and unique: of the rows that have a code.
+    Pairs,
+    /// On the first column that the table was given later, partial: of the rows that were written since.
+    Added,
+}
+
+impl IndexName {
+    /// All of them.
+    pub const ALL: [IndexName; 5] =
+        [IndexName::Codes, IndexName::Teams, IndexName::Coded, IndexName::Pairs, IndexName::Added];
+
+    /// Whether it leaves rows out.
+    pub fn is_partial(self) -> bool {
+        matches!(self, IndexName::Coded | IndexName::Pairs | IndexName::Added)
+    }
+
+    /// Whether two of its rows must differ in what it is on.
+    pub fn is_unique(self) -> bool {
+        matches!(self, IndexName::Codes | IndexName::Pairs)
+    }
+
+    /// What a partial index has of a row, besides its key; `None` where it leaves the row out.
+    pub fn entry(self, key: Key, row: &Row) -> Option<(i32, i64)> {
+        match self {
+            IndexName::Coded => row.code.map(|code| (code, row.counter)),
+            IndexName::Pairs => row.code.map(|code| (code, i64::from(row.team))),
+            IndexName::Added => (row.added > 0).then(|| (added_int(key, 0), 0)),
+            IndexName::Codes | IndexName::Teams => unreachable!("{self:?} has all rows"),
+        }
+    }
 }
 
 /// A primary key, by its rank.
@@ -119,6 +151,8 @@ pub enum Operation {
     ScanCodes(TableName, Range<i32>),
     /// Reads a range of the other index.
     ScanTeams(TableName, Range<i16>),
+    /// Reads a range of a partial index, by its first column.
+    ScanPartial(TableName, IndexName, Range<i32>),
     /// Adds a row; a duplicate is an error of the statement.
     Insert(TableName, Key, Row),
     /// Adds or replaces a row, and does not say which.
@@ -135,8 +169,8 @@ pub enum Operation {
     Delete(TableName, Key),
     /// Removes a row, and does not say whether there was one.
     DeleteBlind(TableName, Key),
-    /// Adds a table, empty and without indexes.
-    CreateTable(TableName),
+    /// Adds a table, empty and with one index at most.
+    CreateTable(TableName, Option<IndexName>),
     /// Removes a table with its rows.
     DropTable(TableName),
     /// Gives a table the name of another slot.
@@ -145,6 +179,8 @@ pub enum Operation {
     AddColumn(TableName),
     /// Removes the column that was added last; the rows stay as they are.
     DropColumn(TableName),
+    /// Gives a column another name, or takes that back; the rows stay as they are.
+    RenameColumn(TableName),
     /// Adds an index and fills it.
     CreateIndex(TableName, IndexName),
     /// Removes an index.
@@ -186,8 +222,10 @@ pub enum Outcome {
     /// A duplicate of the primary key, in a unique index or of the name of a table, an index or a sequence; the statement did
     /// nothing.
     Duplicate,
-    /// There is no such table, no such index, no sequence, or no such procedure.
+    /// There is no such table, no such column, no such index, no sequence, or no such procedure.
     Missing,
+    /// An index has the column that was to go.
+    InUse,
     /// A procedure makes no sense with the definitions that there are.
     Invalid,
     /// What a call gave.
@@ -202,6 +240,7 @@ impl Operation {
             | Operation::Scan(table, _)
             | Operation::ScanCodes(table, _)
             | Operation::ScanTeams(table, _)
+            | Operation::ScanPartial(table, ..)
             | Operation::Insert(table, ..)
             | Operation::Upsert(table, ..)
             | Operation::Replace(table, ..)
@@ -210,11 +249,12 @@ impl Operation {
             | Operation::Append(table, ..)
             | Operation::Delete(table, _)
             | Operation::DeleteBlind(table, _)
-            | Operation::CreateTable(table)
+            | Operation::CreateTable(table, _)
             | Operation::DropTable(table)
             | Operation::RenameTable(table, _)
             | Operation::AddColumn(table)
             | Operation::DropColumn(table)
+            | Operation::RenameColumn(table)
             | Operation::CreateIndex(table, _)
             | Operation::DropIndex(table, _) => Some(*table),
             Operation::GetByCode(_) => Some(TableName::Indexed),
@@ -231,9 +271,9 @@ impl Operation {
 
     /// Whether it writes nothing, if it does anything. A value of a sequence is reserved beside the transaction.
     pub fn is_read(&self) -> bool {
-        use Operation::{Get, GetByCode, NextValue, RollbackTo, Savepoint, Scan, ScanCodes, ScanTeams};
+        use Operation::{Get, GetByCode, NextValue, RollbackTo, Savepoint, Scan, ScanCodes, ScanPartial, ScanTeams};
         let is_of_rows = matches!(self, Get(..) | Scan(..) | GetByCode(_) | ScanCodes(..) | ScanTeams(..));
-        is_of_rows || matches!(self, NextValue | Savepoint | RollbackTo(_))
+        is_of_rows || matches!(self, ScanPartial(..)) || matches!(self, NextValue | Savepoint | RollbackTo(_))
     }
 
     /// Whether it is of procedures.
@@ -257,6 +297,11 @@ impl Change {
             Change::Payload(payload) => row.payload.clone_from(payload),
         }
     }
+}
+
+/// What is written to a column that was given later and holds a number; it had been given `at` columns before.
+pub fn added_int(key: Key, at: usize) -> i32 {
+    10 * i32::from(key.0) + at as i32
 }
 
 /// What [`Operation::Increment`] makes of a counter: order matters, so that a lost or doubled update shows.

@@ -69,6 +69,26 @@ pub struct Recovered {
     pub transactions: BTreeSet<TransactionId>,
     /// The rows.
     pub model: Model,
+    /// How an index differs from the rows, if one does.
+    pub index: Option<Box<IndexDifference>>,
+}
+
+/// An index that does not say what the rows say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexDifference {
+    /// What was asked of it.
+    pub operation: Operation,
+    /// What it says.
+    pub found: Outcome,
+    /// What the rows say.
+    pub expected: Outcome,
+}
+
+impl Recovered {
+    /// Judges whether every index has the rows that it should have.
+    pub fn check_indexes(&self) -> Result<(), Violation> {
+        self.index.as_ref().map_or(Ok(()), |difference| Err(Violation::Index(difference.clone())))
+    }
 }
 
 /// A broken promise.
@@ -127,6 +147,8 @@ pub enum Violation {
         /// In that of their stamps.
         expected: Box<Model>,
     },
+    /// An index has other rows than it should have.
+    Index(Box<IndexDifference>),
     /// A backup that was whole is not, any more.
     Unrestorable {
         /// What is wrong with it.
@@ -279,7 +301,8 @@ impl Oracle {
 
     /// Judges what was opened of a `slice` of the disk that holds exactly the transactions up to `epoch`.
     pub fn check_slice(&self, slice: &'static str, epoch: u64, found: Recovered) -> Result<(), Violation> {
-        let mut expected = Recovered { transactions: self.alive.clone(), model: self.base.clone() };
+        found.check_indexes()?;
+        let mut expected = Recovered { transactions: self.alive.clone(), model: self.base.clone(), index: None };
         for finished in self.in_order().into_iter().filter(|finished| finished.epoch <= epoch) {
             execute(&mut expected.model, finished, Phase::Epochs)?;
             expected.transactions.extend(finished.marked.then_some(finished.id));
@@ -316,6 +339,7 @@ impl Oracle {
 
     /// Judges what an open after a crash found, and takes it as the state from which the next generation starts.
     pub fn check_recovery(&mut self, recovered: &Recovered) -> Result<(), Violation> {
+        recovered.check_indexes()?;
         self.check_sets(&recovered.transactions)?;
         let lives = |finished: &Finished| match finished.marked {
             true => recovered.transactions.contains(&finished.id),
@@ -413,6 +437,10 @@ impl fmt::Display for Violation {
             }
             Violation::Untimely { epoch, id } => {
                 write!(f, "going back to a time meant epoch {epoch}, and {id} says no")
+            }
+            Violation::Index(difference) => {
+                let IndexDifference { operation, found, expected } = &**difference;
+                write!(f, "an index says {found:?} at {operation:?}; by the rows it is {expected:?}")
             }
             Violation::Unrestorable { what } => write!(f, "a backup that was whole cannot be restored: {what}"),
             Violation::State { found, expected } => {

@@ -4,8 +4,8 @@ use std::collections::Bound;
 use std::time::Duration;
 
 use super::model::Model;
-use super::operation::{Key, Operation, Outcome, Range, Row, TableName, TransactionId};
-use super::oracle::{End, Finished, Oracle, Phase, Recovered, Violation};
+use super::operation::{IndexName, Key, Operation, Outcome, Range, Row, TableName, TransactionId};
+use super::oracle::{End, Finished, IndexDifference, Oracle, Phase, Recovered, Violation};
 use super::sequences::SequenceModel;
 
 const PLAIN: TableName = TableName::Plain;
@@ -60,7 +60,7 @@ fn recovered(ids: &[u64], rows: &[(u16, Row)]) -> Recovered {
     for (key, row) in rows {
         model.put(PLAIN, Key(*key), Some(row.clone()));
     }
-    Recovered { transactions: ids.iter().map(|&id| TransactionId(id)).collect(), model }
+    Recovered { transactions: ids.iter().map(|&id| TransactionId(id)).collect(), model, index: None }
 }
 
 fn rejected(result: Result<(), Violation>) -> Violation {
@@ -321,4 +321,51 @@ fn what_was_told_of_a_value_is_promised() {
     };
     assert_eq!(history(reader(2, vec![drawn(1)])), Ok(()), "nobody was promised anything");
     assert!(history(acknowledged(reader(2, vec![drawn(1)]))).is_err());
+}
+
+#[test]
+fn an_index_with_other_rows_than_it_should_have_is_rejected() {
+    let indexed = TableName::Indexed;
+    let coded = |writer, code| Row { code, ..row(writer, 5) };
+    let extra = TableName::Extra(0);
+    let mut model = Model::default();
+    let mut execution = model.begin();
+    let index = |index| Operation::CreateIndex(indexed, index);
+    assert_eq!(execution.apply(&index(IndexName::Added)), Outcome::Missing, "there is no such column");
+    assert_eq!(execution.apply(&index(IndexName::Coded)), Outcome::Done);
+    assert_eq!(execution.apply(&index(IndexName::Pairs)), Outcome::Done);
+    for (key, code) in [(1, None), (2, Some(3)), (3, None), (4, Some(-1))] {
+        let insert = Operation::Insert(indexed, Key(key), coded(u64::from(key), code));
+        assert_eq!(execution.apply(&insert), Outcome::Done, "only rows with a code differ in their pairs");
+    }
+    let scan = |index, range| Operation::ScanPartial(indexed, index, range);
+    let rows = |rows: &[(u16, i32)]| {
+        Outcome::Rows(rows.iter().map(|&(key, code)| (Key(key), coded(u64::from(key), Some(code)))).collect())
+    };
+    let all = Range::all();
+    assert_eq!(execution.apply(&scan(IndexName::Coded, all)), rows(&[(4, -1), (2, 3)]), "in the order of codes");
+    let above = Range { low: Bound::Excluded(-1), ..all };
+    assert_eq!(execution.apply(&scan(IndexName::Pairs, above)), rows(&[(2, 3)]));
+    assert_eq!(execution.apply(&scan(IndexName::Added, all)), Outcome::Missing);
+
+    for operation in [Operation::AddColumn(indexed), index(IndexName::Added)] {
+        assert_eq!(execution.apply(&operation), Outcome::Done);
+    }
+    assert_eq!(execution.apply(&scan(IndexName::Added, all)), Outcome::Rows(Vec::new()), "rows from before have none");
+    assert_eq!(execution.apply(&Operation::DropColumn(indexed)), Outcome::InUse);
+    assert_eq!(execution.apply(&Operation::CreateTable(extra, Some(IndexName::Pairs))), Outcome::Done);
+    let twins = [(None, 0, false), (None, 0, false), (Some(7), 0, false), (Some(7), 1, false), (Some(7), 0, true)];
+    for (key, (code, team, is_duplicate)) in (0..).zip(twins) {
+        let outcome = execution.apply(&Operation::Insert(extra, Key(key), Row { team, ..coded(1, code) }));
+        assert_eq!(outcome == Outcome::Duplicate, is_duplicate, "{code:?} {team}: one row with a code has a pair");
+    }
+    execution.commit();
+
+    let (operation, found, expected) = (scan(IndexName::Coded, all), rows(&[(2, 3)]), rows(&[(4, -1), (2, 3)]));
+    let difference = Box::new(IndexDifference { operation, found, expected });
+    let sound = recovered(&[1], &[(1, row(1, 10))]);
+    let unsound = Recovered { index: Some(difference.clone()), ..sound.clone() };
+    let oracle = oracle([acknowledged(writer(1, vec![upsert(1, 1, 10)]))]);
+    assert_eq!(oracle.clone().check_recovery(&sound), Ok(()));
+    assert_eq!(rejected(oracle.clone().check_recovery(&unsound)), Violation::Index(difference));
 }

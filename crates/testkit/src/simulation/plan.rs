@@ -17,10 +17,11 @@ pub use self::control::draw_any as draw_control;
 pub use self::copies::Copies;
 pub use self::images::Images;
 pub use self::profile::Profile;
-use super::operation::{Change, EXTRAS, IndexName, Key, Operation, Range, Row, TableName, TransactionId};
+use super::operation::{Change, EXTRAS, Key, Operation, Range, Row, TableName, TransactionId};
 use super::procedures::{self, Declared, Generator};
 use crate::disk::LogWrites;
 
+mod altering;
 mod calls;
 mod changes;
 mod control;
@@ -204,6 +205,8 @@ pub struct Plan {
     indexed_share: f64,
     /// Of tables that come and go.
     extra_share: f64,
+    /// Of partial indexes, where an index is meant.
+    partial_share: f64,
     /// Of operations on the sequence.
     sequence_share: f64,
     /// Of operations on procedures.
@@ -279,8 +282,7 @@ impl Plan {
     fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
         let protocol = Plan::draw_protocol(rng, choices);
         let streams = if protocol == Protocol::Serial { 1 } else { choices.streams.unwrap_or(rng.u32(1..=4)) };
-        let operations_max = [1, 1, 2, 3, 6][rng.usize(0..5)];
-        let payload_bytes_max = [0, 40, 900][rng.usize(0..3)];
+        let (operations_max, payload_bytes_max) = ([1, 1, 2, 3, 6][rng.usize(0..5)], [0, 40, 900][rng.usize(0..3)]);
         // Small segments are left and recycled more often.
         let is_small = operations_max * (payload_bytes_max + ROW_LOG_BYTES) < 4 << 10 && rng.bool();
         let ring_bytes: usize = if is_small { 16 << 10 } else { 64 << 10 };
@@ -341,7 +343,8 @@ impl Plan {
             payload_bytes_max,
             indexed_share: [0.0, 0.3, 0.5, 1.0][rng.usize(0..4)],
             extra_share: [0.0, 0.0, 0.4][rng.usize(0..3)],
-            // From a number of its own, as above.
+            // From numbers of their own, as above.
+            partial_share: altering::partial_share(rng, choices),
             sequence_share: sequence_share(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(37))),
             weights: std::array::from_fn(|_| [0, 1, 1, 4][rng.usize(0..4)]),
         }
@@ -431,6 +434,7 @@ impl Plan {
             0 => Operation::Get(table, key),
             1 => Operation::Scan(table, range(rng, |rng| self.key(rng, id))),
             2 => Operation::GetByCode(self.code(rng)),
+            3 | 4 if self.is_partial(rng) => self.scan_of_partial(rng, key),
             3 => Operation::ScanCodes(self.table_with_index(rng), range(rng, |rng| self.code(rng))),
             4 => Operation::ScanTeams(self.table_with_index(rng), range(rng, team)),
             5 => Operation::Insert(table, key, self.row(rng, id)),
@@ -442,15 +446,19 @@ impl Plan {
             13 => Operation::DeleteBlind(table, key),
             14 => Operation::Append(table, key, id),
             15 if matches!(table, TableName::Extra(_)) => self.definition(rng, table),
+            15 if table == TableName::Indexed && self.is_partial(rng) => self.definition_of_indexed(rng),
             15 => Operation::Get(table, key),
             other => unreachable!("there is no kind {other}"),
         }
     }
 
     fn definition(&self, rng: &mut Rng, table: TableName) -> Operation {
-        let index = if rng.bool() { IndexName::Codes } else { IndexName::Teams };
+        if self.profile == Profile::Altering {
+            return self.alteration(rng, table);
+        }
+        let index = self.index(rng);
         match rng.u8(0..8) {
-            0..3 => Operation::CreateTable(table),
+            0..3 => Operation::CreateTable(table, self.first_index(rng)),
             3 => Operation::DropTable(table),
             // What procedures insert has as many columns as their tables had when they were declared.
             5 if self.renames && self.procedure_share == 0.0 => match rng.u8(0..3) {

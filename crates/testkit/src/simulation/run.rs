@@ -429,6 +429,11 @@ impl<'s> Simulation<'s> {
             checkpoints: Watch::start(disk, ending),
         };
         self.interleave(&world, disk, ending)?;
+        if self.plan.has_partial() {
+            // What sessions have left in the indexes, which the next open builds anew.
+            let found = fiber::spared(|| tables::recovered(database));
+            found.map_err(|error| Failure::engine("reading what was left", &error))?.check_indexes()?;
+        }
         self.note_crash(&world, disk);
         if ending == Ending::Kill && fiber::spared(|| self.is_displaced(disk)) {
             self.displace(&world, disk)?;

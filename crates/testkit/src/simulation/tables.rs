@@ -12,10 +12,10 @@ use osier::{Database, Error, Savepoint, Table, Transaction};
 
 use super::model::{Model, TableModel};
 use super::operation::{
-    ADDED_MAX, Change, EXTRAS, IndexName, Key, Operation, Outcome, Range, Row, TableName, TransactionId, appended,
-    increment,
+    ADDED_MAX, Change, EXTRAS, IndexName, Key, Operation, Outcome, Range, Row, TableName, TransactionId, added_int,
+    appended, increment,
 };
-use super::oracle::Recovered;
+use super::oracle::{IndexDifference, Recovered};
 use super::procedures::{self, Called, Declared, Drawn};
 use super::sequences::{self, Numbers};
 use crate::fiber;
@@ -23,6 +23,9 @@ use crate::fiber;
 /// Text keys in ascending order of their bytes, with what an escaping codec could get wrong.
 pub(super) const NAMES: [&str; 8] =
     ["", "\0", "\0\u{1}", "a", "a\0", "a\0b", "ab", "z is a text that no inline key buffer holds"];
+
+/// The names of the column with that, of which a table has one.
+const CONSTANT_NAMES: [&str; 2] = ["constant", "unvaried"];
 
 /// What each row has at its end: enough that what changes in a row is logged, and not the row.
 pub(super) const CONSTANT: &str = "what no transaction changes, neither by what it reads nor by what it replaces";
@@ -45,6 +48,9 @@ const UNDEFINED_COLUMN: &str = "42703";
 /// The SQLSTATE of a column that exists.
 const DUPLICATE_COLUMN: &str = "42701";
 
+/// The SQLSTATE of a column that something needs.
+const DEPENDENT_OBJECTS: &str = "2BP01";
+
 /// The SQLSTATE of a procedure that does not exist.
 const UNDEFINED_FUNCTION: &str = "42883";
 
@@ -59,10 +65,9 @@ const NOT_OF_SNAPSHOT: &str = "55000";
 
 /// Handles on the tables.
 pub struct Tables {
-    /// Some may be out of date.
-    extra: RefCell<BTreeMap<TableName, Table>>,
+    /// Of those whose definitions change. Some may be out of date.
+    changing: RefCell<BTreeMap<TableName, Table>>,
     plain: Table,
-    indexed: Table,
     markers: Table,
     numbers: Numbers,
 }
@@ -99,7 +104,7 @@ fn body(builder: SchemaBuilder) -> SchemaBuilder {
         .nullable_column("code", Type::Int32)
         .column("team", Type::Int16)
         .nullable_column("payload", Type::Bytes)
-        .column("constant", Type::Text)
+        .column(CONSTANT_NAMES[0], Type::Text)
 }
 
 /// Of a table like `plain`.
@@ -122,12 +127,52 @@ impl IndexName {
         match self {
             IndexName::Codes => "by_code",
             IndexName::Teams => "by_team",
+            IndexName::Coded => "of_coded",
+            IndexName::Pairs => "of_pairs",
+            IndexName::Added => "of_added",
+        }
+    }
+
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            IndexName::Codes => &["code"],
+            IndexName::Teams => &["team"],
+            IndexName::Coded => &["code", "counter"],
+            IndexName::Pairs => &["code", "team"],
+            IndexName::Added => &["added0"],
+        }
+    }
+
+    /// The schema of a new table with this index.
+    fn of(self, schema: SchemaBuilder) -> SchemaBuilder {
+        let (name, columns) = (self.name(), self.columns().iter().copied());
+        match (self.is_partial(), self.is_unique()) {
+            (true, is_unique) => schema.partial_index(name, columns, is_unique),
+            (false, true) => schema.unique_index(name, columns),
+            (false, false) => schema.index(name, columns),
+        }
+    }
+
+    /// Adds it to a table that there is.
+    fn add(self, transaction: &Transaction<'_>, table: &Table) -> Result<Table, Error> {
+        match self.is_partial() {
+            true => transaction.create_partial_index(table, self.name(), self.columns(), self.is_unique()),
+            false => transaction.create_index(table, self.name(), self.columns(), self.is_unique()),
         }
     }
 }
 
 fn extra_name(slot: u8) -> String {
     format!("extra{slot}")
+}
+
+/// The name of a table whose definition changes.
+fn changing_name(name: TableName) -> String {
+    match name {
+        TableName::Plain => unreachable!("its definition does not change"),
+        TableName::Indexed => "indexed".to_owned(),
+        TableName::Extra(slot) => extra_name(slot),
+    }
 }
 
 impl Tables {
@@ -153,21 +198,20 @@ impl Tables {
     }
 
     fn of(plain: Table, indexed: Table, markers: Table) -> Tables {
-        Tables { plain, indexed, markers, extra: RefCell::default(), numbers: Numbers::default() }
+        let changing = RefCell::new([(TableName::Indexed, indexed)].into());
+        Tables { plain, markers, changing, numbers: Numbers::default() }
     }
 
     /// The handle that was used last, or a new one.
     fn table(&self, transaction: &Transaction<'_>, name: TableName) -> Result<Table, Error> {
-        let slot = match name {
-            TableName::Plain => return Ok(self.plain.clone()),
-            TableName::Indexed => return Ok(self.indexed.clone()),
-            TableName::Extra(slot) => slot,
-        };
-        if let Some(table) = self.extra.borrow().get(&name) {
+        if name == TableName::Plain {
+            return Ok(self.plain.clone());
+        }
+        if let Some(table) = self.changing.borrow().get(&name) {
             return Ok(table.clone());
         }
-        let table = transaction.table(&extra_name(slot))?;
-        self.extra.borrow_mut().insert(name, table.clone());
+        let table = transaction.table(&changing_name(name))?;
+        self.changing.borrow_mut().insert(name, table.clone());
         Ok(table)
     }
 
@@ -199,6 +243,7 @@ impl Tables {
         outcome.or_else(|error| match error.sqlstate() {
             UNIQUE_VIOLATION | DUPLICATE_TABLE | DUPLICATE_COLUMN => Ok(Outcome::Duplicate),
             UNDEFINED_TABLE | UNDEFINED_COLUMN | UNDEFINED_OBJECT | UNDEFINED_FUNCTION => Ok(Outcome::Missing),
+            DEPENDENT_OBJECTS => Ok(Outcome::InUse),
             INVALID_FUNCTION => Ok(Outcome::Invalid),
             _ => Err(error),
         })
@@ -237,10 +282,10 @@ impl Tables {
     fn execute_now(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<Outcome, Error> {
         loop {
             match (self.execute_once(transaction, operation), operation.table()) {
-                (Err(error), Some(name @ TableName::Extra(_)))
+                (Err(error), Some(name @ (TableName::Indexed | TableName::Extra(_))))
                     if [TABLE_CHANGED, NOT_OF_SNAPSHOT].contains(&error.sqlstate()) =>
                 {
-                    self.extra.borrow_mut().remove(&name);
+                    self.changing.borrow_mut().remove(&name);
                 }
                 (outcome, _) => return outcome,
             }
@@ -249,11 +294,12 @@ impl Tables {
 
     fn execute_once(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<Outcome, Error> {
         match operation {
-            Operation::CreateTable(_)
+            Operation::CreateTable(..)
             | Operation::DropTable(_)
             | Operation::RenameTable(..)
             | Operation::AddColumn(_)
             | Operation::DropColumn(_)
+            | Operation::RenameColumn(_)
             | Operation::CreateIndex(..)
             | Operation::DropIndex(..) => self.define(transaction, operation).map(|()| Outcome::Done),
             operation if operation.is_read() => self.read(transaction, operation),
@@ -264,9 +310,10 @@ impl Tables {
     fn define(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<(), Error> {
         let name = operation.table().expect("a definition is of a table");
         let changed = match (operation, name) {
-            (Operation::CreateTable(_), TableName::Extra(slot)) => {
-                let schema = plain(extra_name(slot)).build().expect("a sound schema");
-                Some(transaction.create_table(schema)?)
+            (Operation::CreateTable(_, index), TableName::Extra(slot)) => {
+                let schema = plain(extra_name(slot));
+                let schema = if let Some(index) = index { index.of(schema) } else { schema };
+                Some(transaction.create_table(schema.build().expect("a sound schema"))?)
             }
             (Operation::DropTable(_), _) => {
                 transaction.drop_table(&self.table(transaction, name)?)?;
@@ -274,7 +321,7 @@ impl Tables {
             }
             (Operation::RenameTable(_, new @ TableName::Extra(slot)), _) => {
                 let table = transaction.rename_table(&self.table(transaction, name)?, &extra_name(*slot))?;
-                self.extra.borrow_mut().insert(*new, table);
+                self.changing.borrow_mut().insert(*new, table);
                 None
             }
             (Operation::AddColumn(_), _) => {
@@ -291,23 +338,24 @@ impl Tables {
                 let last = added(name, table.schema()).count().wrapping_sub(1);
                 Some(transaction.drop_column(&table, &format!("added{last}"))?)
             }
-            (Operation::CreateIndex(_, index), _) => {
-                let (column, is_unique) = match index {
-                    IndexName::Codes => ("code", true),
-                    IndexName::Teams => ("team", false),
-                };
+            (Operation::RenameColumn(_), _) => {
                 let table = self.table(transaction, name)?;
-                Some(transaction.create_index(&table, index.name(), &[column], is_unique)?)
+                let [mut old, mut new] = CONSTANT_NAMES;
+                if is_renamed(table.schema()) {
+                    std::mem::swap(&mut old, &mut new);
+                }
+                Some(transaction.rename_column(&table, old, new)?)
             }
+            (Operation::CreateIndex(_, index), _) => Some(index.add(transaction, &self.table(transaction, name)?)?),
             (Operation::DropIndex(_, index), _) => {
                 Some(transaction.drop_index(&self.table(transaction, name)?, index.name())?)
             }
             other => unreachable!("{other:?} is no definition that is drawn"),
         };
-        let mut extra = self.extra.borrow_mut();
+        let mut changing = self.changing.borrow_mut();
         match changed {
-            Some(table) => extra.insert(name, table),
-            None => extra.remove(&name),
+            Some(table) => changing.insert(name, table),
+            None => changing.remove(&name),
         };
         Ok(())
     }
@@ -345,6 +393,11 @@ impl Tables {
                 range,
                 |team| vec![Value::Int(i64::from(team))],
                 |keys| collect(name, transaction.scan_index(&table, IndexName::Teams.name(), keys)?, range.limit),
+            ),
+            Operation::ScanPartial(_, index, range) => with_range(
+                range,
+                |first| vec![Value::Int(i64::from(first))],
+                |keys| collect(name, transaction.scan_index(&table, index.name(), keys)?, range.limit),
             ),
             other => unreachable!("{other:?} is not a read"),
         }
@@ -408,20 +461,21 @@ pub fn recovered(database: &Database) -> Result<Recovered, Error> {
     for row in transaction.scan(&tables.markers, KeyRange::all())? {
         transactions.insert(TransactionId(row?.int(ColumnId(0)) as u64));
     }
-    let mut model = Model::with(sequences::recovered(&transaction)?);
+    let (mut model, mut index) = (Model::with(sequences::recovered(&transaction)?), None);
     for name in [TableName::Plain, TableName::Indexed].into_iter().chain((0..EXTRAS).map(TableName::Extra)) {
         let table = match tables.table(&transaction, name) {
             Err(error) if error.sqlstate() == UNDEFINED_TABLE => continue,
             table => table?,
         };
-        let has = |index: &IndexName| table.schema().index(index.name()).is_ok();
-        let indexes = [IndexName::Codes, IndexName::Teams].into_iter().filter(has).collect();
-        model.add(name, TableModel { indexes, added: added(name, table.schema()).count(), ..TableModel::default() });
+        let schema = table.schema();
+        let indexes = IndexName::ALL.into_iter().filter(|index| schema.index(index.name()).is_ok()).collect();
+        let (added, is_renamed) = (added(name, schema).count(), is_renamed(schema));
+        model.add(name, TableModel { indexes, added, is_renamed, ..TableModel::default() });
         for row in transaction.scan(&table, KeyRange::all())? {
             let (key, row) = decode(name, &row?);
             assert_eq!(model.put(name, key, Some(row)), None, "a scan returned {key:?} twice");
         }
-        check_indexes(&tables, &transaction, &mut model, name)?;
+        index = index.or(differing_index(&tables, &transaction, &mut model, name)?);
     }
     for slot in 0..procedures::SLOTS {
         match transaction.procedure(&procedures::name(slot)) {
@@ -430,22 +484,28 @@ pub fn recovered(database: &Database) -> Result<Recovered, Error> {
             Err(error) => return Err(error),
         }
     }
-    Ok(Recovered { transactions, model })
+    Ok(Recovered { transactions, model, index })
 }
 
-/// Secondary indexes are rebuilt at every open: they must say what the rows say.
-fn check_indexes(
+/// Secondary indexes are rebuilt at every open, and kept in step until the next one: they must say what the rows say.
+fn differing_index(
     tables: &Tables,
     transaction: &Transaction<'_>,
     model: &mut Model,
     name: TableName,
-) -> Result<(), Error> {
+) -> Result<Option<Box<IndexDifference>>, Error> {
     let teams = Range { reverse: true, ..Range::all() };
-    for operation in [Operation::ScanCodes(name, Range::all()), Operation::ScanTeams(name, teams)] {
+    let partial = IndexName::ALL.into_iter().filter(|index| index.is_partial());
+    let partial = partial.map(|index| Operation::ScanPartial(name, index, Range::all()));
+    let all = [Operation::ScanCodes(name, Range::all()), Operation::ScanTeams(name, teams)];
+    for operation in all.into_iter().chain(partial) {
         let found = tables.execute(transaction, &operation, &mut Vec::new())?;
-        assert_eq!(found, model.begin().apply(&operation), "an index differs from its rows");
+        let expected = model.begin().apply(&operation);
+        if found != expected {
+            return Ok(Some(Box::new(IndexDifference { operation, found, expected })));
+        }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The key of these values.
@@ -494,6 +554,11 @@ fn added(name: TableName, schema: &Schema) -> impl DoubleEndedIterator<Item = (u
     (first..schema.columns().len() as u16).map(move |column| (usize::from(column - first), ColumnId(column)))
 }
 
+/// Whether the column of what nobody changes has its other name.
+fn is_renamed(schema: &Schema) -> bool {
+    schema.column_id(CONSTANT_NAMES[1]).is_ok()
+}
+
 /// Whether a column that was given later is a text.
 fn is_text(at: usize) -> bool {
     at & 1 == 1
@@ -506,8 +571,10 @@ fn value_before(at: usize) -> Value<'static> {
 
 /// What is written to a column that was given later; a text of as many bytes as the key says.
 fn added_value(key: Key, at: usize) -> Value<'static> {
-    let key = usize::from(key.0);
-    if is_text(at) { Value::Text(&"0123456789"[..key % 10]) } else { Value::Int((10 * key + at) as i64) }
+    match is_text(at) {
+        true => Value::Text(&"0123456789"[..usize::from(key.0) % 10]),
+        false => Value::Int(i64::from(added_int(key, at))),
+    }
 }
 
 fn values<'r>(name: TableName, table: &Table, key: Key, row: &'r Row) -> Vec<Value<'r>> {

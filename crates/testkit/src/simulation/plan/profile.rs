@@ -29,6 +29,8 @@ pub enum Profile {
     Recycling,
     /// Tables and indexes that come and go, between crashes too.
     Defining,
+    /// Columns, names and partial indexes of tables that have rows, and rows that enter and leave such an index.
+    Altering,
     /// Recoveries that fail where they name what they have copied, one after the other.
     Relapsing,
     /// Trees of many leaves, in which transactions scan, delete, split leaves that they have read, and roll back to savepoints in
@@ -77,6 +79,7 @@ impl Profile {
         match self {
             Profile::Hot
             | Profile::Absent
+            | Profile::Altering
             | Profile::Returning
             | Profile::Drawing
             | Profile::Calling
@@ -112,6 +115,7 @@ impl Plan {
             Profile::Quiet => self.quiet(),
             Profile::Recycling => self.recycling(),
             Profile::Defining => self.defining(),
+            Profile::Altering => self.altering(),
             Profile::Large => self.large(),
             Profile::Backup => self.backup(),
             Profile::Returning => self.returning(choices),
@@ -199,7 +203,7 @@ impl Plan {
     fn large(self) -> Plan {
         const RING_BYTES: usize = 64 << 10;
         let mut weights = [1; KINDS];
-        (weights[1], weights[5], weights[6], weights[12], weights[15]) = (4, 4, 4, 3, 0);
+        (weights[1], weights[5], weights[6], weights[12], weights[15]) = (4, 4, 4, 3, u32::from(self.has_partial()));
         let shares = Shares { read_only: 0.05, abort: 0.05, dropped: 0.05, ..self.shares };
         Plan {
             keys: 8 * self.keys.max(5),

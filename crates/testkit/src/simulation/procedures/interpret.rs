@@ -489,6 +489,7 @@ impl Asked {
             Some(IndexName::Codes) if row.code.is_some() => return vec![cell(self.table, key, row, "code")],
             Some(IndexName::Codes) => vec![Datum::Null],
             Some(IndexName::Teams) => vec![cell(self.table, key, row, "team")],
+            Some(partial) => unreachable!("no procedure reads {partial:?}"),
         };
         position.extend(key_values(self.table, key).into_iter().map(Datum::from));
         position
