@@ -190,6 +190,7 @@ impl Transaction<'_> {
     /// [`TransactionError::UnknownSequence`] where it is gone already.
     pub fn drop_sequence(&self, sequence: &Sequence) -> Result<(), Error> {
         self.refuse_at_snapshot("drop a sequence")?;
+        self.wait_until_published(sequence)?;
         let system = &self.shared.catalog.system.sequences;
         self.write_catalog(system, |state, tree_ref| {
             self.expect_sequence(state, sequence)?;
@@ -299,6 +300,22 @@ impl Transaction<'_> {
     fn depend_on(&self, stamp: Stamp) {
         let state = &mut **self.state();
         with_scheme!(&mut state.scheme, control => control.depend(stamp));
+    }
+
+    /// Whoever has created a sequence publishes its handle after the commit. Who drops it before, by a handle of its own, would
+    /// find nothing to withdraw, and the handle would stay for ever.
+    fn wait_until_published(&self, sequence: &Sequence) -> Result<(), Error> {
+        let (state, mut backoff) = (&mut **self.state(), Backoff::new());
+        let published = &self.shared.catalog.open_sequences;
+        self.touch(state, &self.shared.catalog.system.sequences)?;
+        let is_new = state.own_sequence(sequence).is_some_and(|own| own.is_new);
+        while !is_new && !published.holds(sequence) {
+            match self.sequence_id(state, sequence.name())? == Some(sequence.id()) {
+                true => self.shared.wait_for_handle(&mut backoff)?,
+                false => break,
+            }
+        }
+        Ok(())
     }
 
     /// Relies on a sequence being there.
