@@ -11,7 +11,7 @@ use super::query::sort_key;
 use super::scope::{Aggregates, Level, Typed, Windows};
 use super::select::refuse_sets;
 use crate::error::{Result, SqlError, SqlState};
-use crate::expr::Expr;
+use crate::expr::{Asks, Expr};
 use crate::function::{self, Direct, ResolvedAggregate};
 use crate::plan::{AggregateCall, SortKey};
 use crate::types::{Declared, Type};
@@ -22,6 +22,24 @@ const WITHIN: &str = "an aggregate function";
 
 fn types(arguments: &[Typed]) -> Vec<Type> {
     arguments.iter().map(|argument| argument.declared.ty).collect()
+}
+
+/// Whether an expression reads a column of a query around it. What a subquery captures for the common table expressions that it
+/// names does not count.
+fn reads_outer(expr: &Expr) -> bool {
+    match expr {
+        Expr::Register(_) => true,
+        Expr::Subquery(subquery) => {
+            let mut captures = subquery.captures.iter().filter(|(register, held)| *held != Expr::Register(*register));
+            let compared = if let Asks::Compares(_, parts, _) = &subquery.asks { &parts[..] } else { &[] };
+            captures.any(|(_, held)| reads_outer(held)) || compared.iter().any(reads_outer)
+        }
+        expr => {
+            let mut found = false;
+            expr.for_each_part(&mut |part| found = found || reads_outer(part));
+            found
+        }
+    }
 }
 
 fn wrong_object<T>(message: impl Into<String>) -> Result<T> {
@@ -68,8 +86,8 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::GroupingError, message));
         }
         refuse_sets(bound.inputs(), "aggregate function calls cannot contain set-returning function calls")?;
-        let reads = |is_so: fn(&Expr) -> bool| bound.arguments.iter().any(|argument| argument.any(&is_so));
-        if reads(|part| matches!(part, Expr::Register(_))) && !reads(|part| matches!(part, Expr::Column(_))) {
+        let reads_own = |argument: &Expr| argument.any(&|part| matches!(part, Expr::Column(_)));
+        if bound.arguments.iter().any(reads_outer) && !bound.arguments.iter().any(reads_own) {
             return Err(SqlError::unsupported(format!("{name} of columns of the query around"))
                 .with_hint("Compute it there, and name the result."));
         }

@@ -93,7 +93,11 @@ impl Binder<'_> {
 
     /// Binds an array that is cast to type `ty`: its elements become what the type says, each by itself.
     fn array_of(&self, expr: &ast::Expr, ty: Type, level: &Level<'_>) -> Result<Option<Typed>> {
-        let (ast::Expr::Array(array), Some(element)) = (expr, ty.element()) else { return Ok(None) };
+        let (array, element) = match (expr, ty.element()) {
+            (ast::Expr::Array(array), Some(element)) => (array, element),
+            (ast::Expr::Nested(inner), Some(_)) => return self.array_of(inner, ty, level),
+            _ => return Ok(None),
+        };
         if array.elem.iter().any(|part| matches!(part, ast::Expr::Array(_))) {
             return Ok(None);
         }

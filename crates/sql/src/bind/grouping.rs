@@ -136,10 +136,7 @@ impl Binder<'_> {
 
     /// One expression of `GROUP BY`: a column of the list, by name or number, or any expression.
     fn group(&self, expr: &ast::Expr, list: &[Listed], level: &Level<'_>) -> Result<Expr> {
-        let listed = match number_of(expr, list.len())? {
-            Some(at) => Some(&list[at].expr),
-            None => None,
-        };
+        let listed = number_of(expr, list.len())?.map(|at| &list[at].expr);
         let named = match expr {
             _ if listed.is_some() => None,
             // A column of the tables comes before one of the list.

@@ -154,8 +154,15 @@ pub(crate) struct Binder<'b> {
 pub(crate) struct Common {
     number: usize,
     columns: Vec<OutColumn>,
-    /// `None` within its own definition: what the last round gave is meant.
-    table: Option<Arc<CommonTable>>,
+    meant: Meant,
+}
+
+/// The rows that the name of a common table expression means.
+#[derive(Clone)]
+enum Meant {
+    All(Arc<CommonTable>),
+    /// Within its own definition: what the last round gave, which writes this register.
+    LastRound(usize),
 }
 
 impl<'b> Binder<'b> {

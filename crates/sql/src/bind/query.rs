@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, LimitClause, OrderByKind, OrderByOptions, SetExpr, SetOperator, SetQuantifier};
 
-use super::scope::{Level, ScopeColumn, Typed};
+use super::scope::{Level, ScopeColumn, Typed, new_register};
 use super::select::refuse_width;
-use super::{Binder, Common, OutColumn};
+use super::{Binder, Common, Meant, OutColumn};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
 use crate::plan::join::Source;
-use crate::plan::{CommonTable, Limit, Plan, RowLock, SetOperation, SortKey};
+use crate::plan::{CommonTable, Limit, Plan, Recursion, RowLock, SetOperation, SortKey};
 use crate::types::{Declared, Type};
 use crate::value::Conversion;
 
@@ -193,10 +193,7 @@ impl Binder<'_> {
                     {
                         return Err(locked_operation(lock));
                     }
-                    self.keeps_unknown.set(matches!(part, SetExpr::Select(_)));
-                    let bound = self.set_expr(part, outer);
-                    self.keeps_unknown.set(false);
-                    bound
+                    self.keeping_unknown(part, outer)
                 };
                 let (left, right) = (part(left)?, part(right)?);
                 self.set_operation(left, *op, *set_quantifier, right)
@@ -321,6 +318,14 @@ impl Binder<'_> {
         Ok(Plan::Sort(Box::new(plan), keys))
     }
 
+    /// Binds a query whose literals become what the columns are that they stand beside.
+    fn keeping_unknown(&self, part: &SetExpr, outer: Option<&Level<'_>>) -> Result<Bound> {
+        self.keeps_unknown.set(matches!(part, SetExpr::Select(_)));
+        let bound = self.set_expr(part, outer);
+        self.keeps_unknown.set(false);
+        bound
+    }
+
     /// Binds one common table expression, which can be named from here on.
     fn common_table(&self, table: &ast::Cte, may_recur: bool, outer: Option<&Level<'_>>) -> Result<()> {
         let name = parse::name(&table.alias.name);
@@ -337,15 +342,16 @@ impl Binder<'_> {
             Some((first, step, keeps_duplicates)) => {
                 let first = self.set_expr(first, Some(&level))?;
                 let columns = renamed(first.columns, &aliases, &name)?;
-                let working = Common { number, columns: columns.clone(), table: None };
+                let round = new_register(&self.registers);
+                let working = Common { number, columns: columns.clone(), meant: Meant::LastRound(round) };
                 self.name_common(&name, working);
-                let step = self.set_expr(step, Some(&level))?;
+                let step = self.keeping_unknown(step, Some(&level))?;
                 if step.columns.len() != columns.len() {
                     let message = "each UNION query must have the same number of columns";
                     return Err(SqlError::new(SqlState::SyntaxError, message));
                 }
                 let step = self.converted(step, &columns)?;
-                Ok((columns, first.plan, Some((step, keeps_duplicates))))
+                Ok((columns, first.plan, Some(Recursion { step, keeps_duplicates, round })))
             }
         });
         let (columns, plan, recursion) = bound?;
@@ -360,7 +366,7 @@ impl Binder<'_> {
         if let Plan::Write(_) = common.plan {
             self.writes.borrow_mut().push((number, common.clone()));
         }
-        self.name_common(&name, Common { number, columns, table: Some(common) });
+        self.name_common(&name, Common { number, columns, meant: Meant::All(common) });
         Ok(())
     }
 
@@ -375,12 +381,11 @@ impl Binder<'_> {
         let tables = self.tables.borrow();
         let lists = tables.iter().enumerate().rev();
         let (list, common) = lists.into_iter().find_map(|(list, tables)| Some((list, tables.get(name)?)))?;
-        let captures = common.table.iter().flat_map(|table| &table.captures);
-        self.common_captures.borrow_mut().extend(captures.map(|register| (list, *register)));
-        let plan = match &common.table {
-            Some(table) => Plan::Common(common.number, table.clone()),
-            None => Plan::Working(common.number),
+        let (plan, captures) = match &common.meant {
+            Meant::All(table) => (Plan::Common(common.number, table.clone()), &table.captures[..]),
+            Meant::LastRound(round) => (Plan::Working(common.number), std::slice::from_ref(round)),
         };
+        self.common_captures.borrow_mut().extend(captures.iter().map(|register| (list, *register)));
         Some((plan, common.columns.clone()))
     }
 }

@@ -147,7 +147,7 @@ impl Binder<'_> {
             groups.rewrite(&calls, &columns, &mut output)?;
             width = groups.width(&calls);
             let Groups { exprs: mut groups, sets, .. } = groups;
-            plan = expand(plan, &mut columns.len().clone(), &mut groups.iter_mut().collect::<Vec<_>>());
+            (plan, _) = expand(plan, columns.len(), &mut groups.iter_mut().collect::<Vec<_>>());
             plan = Plan::Aggregate(Box::new(Aggregate { input: plan, groups, sets, calls }));
             if let Some(having) = output.having.take() {
                 plan = Plan::Filter(Box::new(plan), having);
@@ -162,17 +162,14 @@ impl Binder<'_> {
             output.exprs_mut().for_each(|expr| place_calls(expr, &placed));
             plan = Plan::Window(Box::new(Window { input: plan, passes }));
         }
-        if output.has_inner_set() {
-            plan = expand(plan, &mut width, &mut output.exprs_mut().collect::<Vec<_>>());
-        }
+        (plan, _) = expand(plan, width, &mut output.exprs_mut().collect::<Vec<_>>());
         let keeps_order = output.distinct_on.is_empty() && !matches!(distinct, Some(Distinct::Distinct));
         let mut is_sorted = false;
         if !is_grouped && !is_windowed && keeps_order {
             let wish: Vec<SortKey> = output.keys.iter().map(|key| key.sort.clone()).collect();
             // What a row is sorted by is what is shown of it.
-            let is_of_rows = |listed: &Listed| !listed.expr.is_volatile() && !listed.expr.has_set();
             let keys_are_of_rows =
-                output.keys.iter().all(|key| key.listed.is_none_or(|at| is_of_rows(&output.list[at])));
+                output.keys.iter().all(|key| key.listed.is_none_or(|at| !output.list[at].expr.is_volatile()));
             is_sorted = access::sort_by_index(&mut plan, &wish);
             if !is_sorted && locked.is_some() && keys_are_of_rows && !wish.is_empty() {
                 // No more rows are locked than are asked for.
@@ -222,16 +219,6 @@ impl Binder<'_> {
     fn listed(&self, expr: &ast::Expr, alias: Option<String>, level: &Level<'_>) -> Result<Listed> {
         let is_unnamed = alias.is_none();
         let name = alias.unwrap_or_else(|| name_of(expr));
-        let (call, field) = call_of(expr);
-        if let Some(call) = call.filter(|_| level.takes_sets.get())
-            && let Some((mut function, arguments)) = self.set_call(call, level)?
-        {
-            if let Some(field) = field {
-                function = function.field(&parse::name(field))?;
-            }
-            let Typed { expr, declared, .. } = set(function, arguments);
-            return Ok(Listed { expr, column: OutColumn { name, declared, origin: (0, 0) }, written: None });
-        }
         let mut bound = match expr {
             ast::Expr::Identifier(ident) => self.named_column(std::slice::from_ref(ident), level, is_unnamed)?,
             ast::Expr::CompoundIdentifier(idents) => self.named_column(idents, level, is_unnamed)?,
@@ -294,8 +281,8 @@ impl Binder<'_> {
                     _ => None,
                 },
             };
-            let typed = match listed.map(|at| (&list[at], at)) {
-                Some((listed, _)) => Typed::new(listed.expr.clone(), listed.column.declared),
+            let typed = match listed {
+                Some(at) => Typed::new(list[at].expr.clone(), list[at].column.declared),
                 None => self.expr(&key.expr, level)?,
             };
             keys.push(OrderKey { sort: sort_key(self.sortable(typed)?, &key.options), listed });
@@ -379,16 +366,6 @@ impl Output {
         groups.is_there || !calls.is_empty() || self.having.is_some() || has_grouping()
     }
 
-    /// Whether a function that returns a set is called anywhere but as a whole entry of the list.
-    fn has_inner_set(&self) -> bool {
-        let is_inner = |expr: &Expr| match expr {
-            Expr::Set(call) => call.arguments.iter().any(Expr::has_set),
-            expr => expr.has_set(),
-        };
-        let keys = self.keys.iter().filter(|key| key.listed.is_none()).map(|key| &key.sort.expr);
-        self.list.iter().any(|listed| is_inner(&listed.expr)) || keys.chain(&self.distinct_on).any(Expr::has_set)
-    }
-
     /// Refuses `FOR UPDATE` where a row of the result is not one of a table.
     fn refuse_locks(&self, select: &ast::Select, groups: &Groups, calls: &[AggregateCall]) -> Result<()> {
         let parts = [
@@ -397,7 +374,7 @@ impl Output {
             (self.having.is_some(), "HAVING clause"),
             (!calls.is_empty(), "aggregate functions"),
             (!calls_in(self.exprs()).is_empty(), "window functions"),
-            (self.list.iter().any(|listed| listed.expr.has_set()), "set-returning functions in the target list"),
+            (self.exprs().any(Expr::has_set), "set-returning functions in the target list"),
         ];
         match parts.into_iter().find(|(is_there, _)| *is_there) {
             Some((_, what)) => {
@@ -410,7 +387,7 @@ impl Output {
 }
 
 /// A call of a function that returns a set.
-fn set(function: ResolvedSet, arguments: Vec<Expr>) -> Typed {
+pub(super) fn set(function: ResolvedSet, arguments: Vec<Expr>) -> Typed {
     let declared = match &function.columns[..] {
         [(_, ty)] => (*ty).into(),
         _ => Declared { ty: Type::Record, modifier: Modifier::Fields(function.fields()) },
@@ -428,20 +405,6 @@ pub(super) fn refuse_sets<'e>(exprs: impl IntoIterator<Item = &'e Expr>, message
 
 /// What to do with a set where there may be none.
 const TO_FROM: &str = "You might be able to move the set-returning function into a LATERAL FROM item.";
-
-/// The call that an expression is, and which field of its rows is meant.
-fn call_of(expr: &ast::Expr) -> (Option<&ast::Function>, Option<&ast::Ident>) {
-    match expr {
-        ast::Expr::Function(call) => (Some(call), None),
-        ast::Expr::CompoundFieldAccess { root, access_chain } => match (&**root, &access_chain[..]) {
-            (ast::Expr::Nested(inner), [ast::AccessExpr::Dot(ast::Expr::Identifier(field))]) => {
-                (call_of(inner).0, Some(field))
-            }
-            _ => (None, None),
-        },
-        _ => (None, None),
-    }
-}
 
 /// A key of `ORDER BY`, and the column of the list that it is.
 struct OrderKey {
@@ -535,13 +498,7 @@ fn project(
     is_sorted: bool,
 ) -> Result<Plan> {
     let count = list.len();
-    let mut items: Vec<Item> = list
-        .into_iter()
-        .map(|listed| match listed.expr {
-            Expr::Set(call) => Item::Set(call.function, call.arguments),
-            expr => Item::One(expr),
-        })
-        .collect();
+    let mut items: Vec<Expr> = list.into_iter().map(|listed| listed.expr).collect();
     let is_distinct = matches!(distinct, Some(Distinct::Distinct));
     let mut sort = Vec::new();
     for key in keys.into_iter().filter(|_| !is_sorted) {
@@ -557,7 +514,7 @@ fn project(
     }
     let on: Vec<usize> = distinct_on.into_iter().map(|expr| place(&mut items, expr)).collect();
     let width = items.len();
-    let mut plan = list_plan(plan, items);
+    let mut plan = Plan::Project(Box::new(plan), items);
     if is_distinct {
         plan = Plan::Distinct(Box::new(plan), None);
     }
@@ -571,19 +528,25 @@ fn project(
 }
 
 /// Makes rows of the sets in expressions: their values stand behind the columns of the rows, `width` many, and their calls become
-/// columns. All sets of a row give rows at the same time; what has sets as arguments comes behind these.
-fn expand(mut plan: Plan, width: &mut usize, exprs: &mut [&mut Expr]) -> Plan {
+/// columns. All sets of a row give rows at the same time; what has sets as arguments comes behind these. Returns the width then.
+fn expand(mut plan: Plan, mut width: usize, exprs: &mut [&mut Expr]) -> (Plan, usize) {
     loop {
         let mut calls: Vec<SetCall> = Vec::new();
         exprs.iter().for_each(|expr| innermost_sets(expr, &mut calls));
         if calls.is_empty() {
-            return plan;
+            return (plan, width);
         }
-        let placed: Vec<_> = calls.iter().cloned().zip(*width..).collect();
+        let placed: Vec<_> = calls.iter().cloned().zip(width..).collect();
         exprs.iter_mut().for_each(|expr| place_sets(expr, &placed));
+        let mut read = BTreeSet::new();
+        let mut note = |at| {
+            read.insert(at);
+        };
+        exprs.iter().for_each(|expr| expr.for_each_column(&mut note));
+        let column = |at| Item::One(if read.contains(&at) { Expr::Column(at) } else { Expr::NULL });
         let sets = calls.into_iter().map(|SetCall { function, arguments }| Item::Set(function, arguments));
-        let items = (0..*width).map(|at| Item::One(Expr::Column(at))).chain(sets).collect();
-        *width += placed.len();
+        let items = (0..width).map(column).chain(sets).collect();
+        width += placed.len();
         plan = Plan::ProjectSet(Box::new(plan), items);
     }
 }
@@ -612,23 +575,12 @@ fn place_sets(expr: &mut Expr, columns: &[(SetCall, usize)]) {
 }
 
 /// The position of an expression in the list, where it is added if it is not there.
-fn place(items: &mut Vec<Item>, expr: Expr) -> usize {
-    let known = items.iter().position(|item| matches!(item, Item::One(known) if *known == expr && !expr.is_volatile()));
+fn place(items: &mut Vec<Expr>, expr: Expr) -> usize {
+    let known = items.iter().position(|known| *known == expr && !expr.is_volatile());
     known.unwrap_or_else(|| {
-        items.push(Item::One(expr));
+        items.push(expr);
         items.len() - 1
     })
-}
-
-fn list_plan(plan: Plan, items: Vec<Item>) -> Plan {
-    if items.iter().any(|item| matches!(item, Item::Set(..))) {
-        return Plan::ProjectSet(Box::new(plan), items);
-    }
-    let exprs = items.into_iter().filter_map(|item| match item {
-        Item::One(expr) => Some(expr),
-        Item::Set(..) => None,
-    });
-    Plan::Project(Box::new(plan), exprs.collect())
 }
 
 fn first_columns(plan: Plan, count: usize, width: usize) -> Plan {

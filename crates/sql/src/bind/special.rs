@@ -8,10 +8,10 @@ use super::Binder;
 use super::expr::shared;
 use super::forms::collated;
 use super::scope::{Level, Typed};
-use super::select::refuse_sets;
+use super::select::{refuse_sets, set};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
-use crate::expr::{Asks, Case, Comparison, Expr};
+use crate::expr::{Asks, Case, Comparison, Expr, SetCall};
 use crate::function;
 use crate::parse;
 use crate::types::{Modifier, Type};
@@ -219,6 +219,10 @@ impl Binder<'_> {
             let found = row.fields().iter().find(|(known, _)| known == name);
             return found.map(|(_, field)| field.clone()).ok_or_else(unknown);
         }
+        if let Expr::Set(call) = row.expr {
+            let SetCall { function, arguments } = *call;
+            return Ok(set(function.field(name)?, arguments));
+        }
         let Modifier::Fields(fields) = row.declared.modifier else {
             let message =
                 format!("column notation .{name} applied to type {}, which is not a composite type", row.declared);
@@ -248,9 +252,6 @@ impl Binder<'_> {
         if let Some(bound) = self.time_with_precision(&name, list)? {
             return Ok(bound);
         }
-        if let Some(set) = self.inner_set(call, level)? {
-            return Ok(set);
-        }
         if let Some(bound) = self.form(&name, list, level)? {
             return Ok(bound);
         }
@@ -264,6 +265,9 @@ impl Binder<'_> {
         if list.duplicate_treatment.is_some() || !list.clauses.is_empty() || call.filter.is_some() {
             let message = format!("{name} is not an aggregate function: it takes no DISTINCT, ORDER BY or FILTER");
             return Err(SqlError::new(SqlState::WrongObjectType, message));
+        }
+        if let Some(set) = self.inner_set(call, level)? {
+            return Ok(set);
         }
         let arguments = match self.named_arguments(&name, list, level)? {
             Some(arguments) => arguments,
@@ -283,10 +287,13 @@ impl Binder<'_> {
         })
     }
 
-    /// Whether a function is one of an extension that is in a schema.
+    /// Whether a function is one of an extension that is in a schema; where the catalog keeps the call, that was in it.
     fn is_of_extension(&self, name: &str, schema: &str) -> bool {
         let extension = function::extension_of(name);
         extension.is_some_and(|extension| {
+            if self.is_kept() {
+                return true;
+            }
             let objects = self.names.objects();
             objects.is_ok_and(|objects| objects.extensions.get(extension.name).is_some_and(|own| own.schema == schema))
         })

@@ -90,17 +90,24 @@ impl Definer<'_, '_> {
                 continue;
             }
             self.own_extension(name)?;
-            let known = EXTENSIONS.iter().find(|known| known.name == name);
-            known.map_or(Ok(()), |known| self.refuse_used_extension(known))?;
-            objects::remove(self.transaction, Kind::Extension, name)?;
-            system::forget(self.transaction, Commented::Extension, name)?;
+            self.drop_extension(name)?;
         }
         Ok(defined)
     }
 
+    /// Drops an extension, whoever owns it.
+    pub(super) fn drop_extension(&self, name: &str) -> Result<()> {
+        let known = EXTENSIONS.iter().find(|known| known.name == name);
+        known.map_or(Ok(()), |known| self.refuse_used_extension(known))?;
+        objects::remove(self.transaction, Kind::Extension, name)?;
+        system::forget(self.transaction, Commented::Extension, name)
+    }
+
     /// Refuses to drop an extension whose functions a default, a check or a view calls.
     fn refuse_used_extension(&self, extension: &Extension) -> Result<()> {
-        let calls = |text: &str| extension.functions.iter().any(|function| super::alter::mentions(text, function));
+        // This one is there without the extension, too.
+        let functions = || extension.functions.iter().filter(|function| **function != "gen_random_uuid");
+        let calls = |text: &str| functions().any(|function| super::alter::mentions(text, function));
         let mut uses = Vec::new();
         for engine in self.table_names()? {
             let Some(relation) = self.sql.find(self.transaction, &Name::of_engine(&engine))? else { continue };

@@ -137,7 +137,7 @@ impl Definer<'_, '_> {
             }
             self.remove_type(name)?;
         }
-        self.drop_extensions(&extensions, false)?;
+        extensions.iter().try_for_each(|name| self.drop_extension(name))?;
         self.say_gone(&all, defined);
         Ok(())
     }

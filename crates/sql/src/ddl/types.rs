@@ -323,6 +323,14 @@ impl Definer<'_, '_> {
                 let column_shown = format!("column {} of table {shown}", column.name);
                 self.dependents(&column_shown, &relation.name, Some(&column.name), views)?;
                 let on = if let Type::Array(_) = column.declared.ty { &format!("{what}[]") } else { what };
+                for derived in self.generated_of(relation, &column.name)? {
+                    let derived_shown = format!("column {derived} of table {shown}");
+                    let own = relation.columns[relation.need(&derived)?].default.as_deref();
+                    if !own.is_some_and(|text| names(text, ty)) {
+                        self.dependents(&derived_shown, &relation.name, Some(&derived), views)?;
+                        add(derived_shown, &column_shown);
+                    }
+                }
                 add(column_shown, on);
             } else if uses {
                 add(format!("default value for column {} of table {shown}", column.name), what);

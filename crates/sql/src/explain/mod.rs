@@ -23,8 +23,8 @@ use crate::function;
 use crate::parse::quote::quoted;
 use crate::plan::estimate::Estimator;
 use crate::plan::{
-    Aggregate, Change, CommonTable, Join, JoinKind, Limit, Method, Plan, Query, Scan, Series, SetOperation, SortKey,
-    SystemScan, Window, Write,
+    Aggregate, Change, CommonTable, Join, JoinKind, Limit, Method, Plan, Query, Recursion, Scan, Series, SetOperation,
+    SortKey, SystemScan, Window, Write,
 };
 use crate::run::probe::address;
 use crate::types::Type;
@@ -225,7 +225,7 @@ impl Describer<'_> {
             let first = self.plan(&table.plan);
             self.common_names.insert(at, first.names.clone());
             let mut node = first.node;
-            if let Some((step, _)) = &table.recursion {
+            if let Some(Recursion { step, .. }) = &table.recursion {
                 let step = self.plan(step).node;
                 node = Node::new("Recursive Union").over([node, step]);
             }

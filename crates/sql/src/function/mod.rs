@@ -82,9 +82,9 @@ pub fn is_ordered_set(name: &str) -> bool {
     ordered::exists(name)
 }
 
-/// Whether a function that returns a set has this name.
+/// Whether a function that returns a set has this name, which statements can call.
 pub fn is_set(name: &str) -> bool {
-    set::exists(name)
+    name != SEQUENCE_ROW && set::exists(name)
 }
 
 /// What functions ask of the statement that they run in.

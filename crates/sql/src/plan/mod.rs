@@ -284,10 +284,18 @@ pub(crate) struct Series {
 #[derive(Debug)]
 pub(crate) struct CommonTable {
     pub(crate) plan: Plan,
-    /// The round that is repeated on what the last one gave, and whether duplicates stay.
-    pub(crate) recursion: Option<(Plan, bool)>,
+    pub(crate) recursion: Option<Recursion>,
     /// The registers of the queries around it that its rows depend on.
     pub(crate) captures: Vec<usize>,
+}
+
+/// The round of a common table expression that is repeated on what the last one gave.
+#[derive(Debug)]
+pub(crate) struct Recursion {
+    pub(crate) step: Plan,
+    pub(crate) keeps_duplicates: bool,
+    /// The register that each round writes: what depends on the rows of the last round depends on it.
+    pub(crate) round: usize,
 }
 
 /// A statement that writes.

@@ -125,7 +125,7 @@ impl Found {
             Plan::Common(at, table) => {
                 if self.commons.insert(*at) {
                     self.plan(&table.plan);
-                    table.recursion.iter().for_each(|(step, _)| self.plan(step));
+                    table.recursion.iter().for_each(|recursion| self.plan(&recursion.step));
                 }
             }
             Plan::Write(write) => {

@@ -8,7 +8,7 @@ use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::function::{ResolvedSet, Rows};
-use crate::plan::{CommonTable, Item, Limit, Plan, Series, SetOperation};
+use crate::plan::{CommonTable, Item, Limit, Plan, Recursion, Series, SetOperation};
 
 /// `VALUES`.
 pub(crate) struct ValuesCursor<'c> {
@@ -296,7 +296,7 @@ pub(crate) fn common(at: usize, table: &CommonTable, context: &Context<'_>) -> R
         return Ok(known);
     }
     let mut rows = all(&table.plan, context)?;
-    if let Some((step, keeps_duplicates)) = &table.recursion {
+    if let Some(Recursion { step, keeps_duplicates, round }) = &table.recursion {
         let mut seen = HashSet::new();
         if !keeps_duplicates {
             rows.retain(|row| seen.insert(row.clone()));
@@ -305,6 +305,7 @@ pub(crate) fn common(at: usize, table: &CommonTable, context: &Context<'_>) -> R
         while !last.is_empty() {
             context.look()?;
             context.set_working(at, Rc::new(last));
+            context.set_register(*round, Datum::Null);
             last = all(step, context)?;
             if !keeps_duplicates {
                 last.retain(|row| seen.insert(row.clone()));
