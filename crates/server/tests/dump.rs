@@ -414,3 +414,46 @@ fn defaults_may_name_sequences_of_other_tables() {
     prints(&directory, &["import", "first.sql", "--dir", "again"]);
     assert_eq!(prints(&directory, &["dump", "--dir", "again"]), first);
 }
+
+/// What `pg_dump` 15.18 wrote of a database with all that both know.
+const OF_POSTGRESQL: &str = include_str!("support/pg_dump.sql");
+
+#[test]
+fn a_dump_of_postgresql_is_imported() {
+    let directory = Directory::new();
+    std::fs::write(directory.join("theirs.sql"), OF_POSTGRESQL).unwrap();
+    let said = prints(&directory, &["import", "theirs.sql", "--dir", "db"]);
+    assert!(said.contains("8 rows in 1 transactions"), "{said}");
+    let first = prints(&directory, &["dump", "--dir", "db"]);
+    for part in [
+        "CREATE EXTENSION IF NOT EXISTS pgcrypto",
+        "CREATE TYPE app.mood AS ENUM ('sad', 'it''s ok', 'happy');",
+        "id integer GENERATED ALWAYS AS IDENTITY",
+        "SELECT setval('public.child_id_seq', 13, false);",
+        "COMMENT ON INDEX public.child_p IS 'an index';",
+        "GRANT SELECT ON TABLE public.v TO PUBLIC;",
+        "ALTER SEQUENCE public.parent_id_seq OWNED BY public.parent.id;",
+    ] {
+        assert!(first.contains(part), "{part} is not in {first}");
+    }
+    std::fs::write(directory.join("first.sql"), &first).unwrap();
+    prints(&directory, &["import", "first.sql", "--dir", "again"]);
+    assert_eq!(prints(&directory, &["dump", "--dir", "again"]), first);
+    let owned = "SELECT pg_get_serial_sequence('app.\"Odd t\"', 'a'), pg_get_serial_sequence('child', 'id')";
+    let shown = prints(&directory, &["shell", "--dir", "db", "-A", "-t", "-q", "-c", owned]);
+    assert_eq!(shown, "app.other|public.child_id_seq\n");
+}
+
+#[test]
+fn a_restricted_script_runs_no_command_with_a_backslash() {
+    let directory = Directory::new();
+    for (text, message) in [
+        ("\\restrict key\n\\echo x\n", "backslash commands are restricted"),
+        ("\\restrict key\n\\unrestrict other\n", "wrong key"),
+        ("\\unrestrict key\n", "not currently in restricted mode"),
+    ] {
+        std::fs::write(directory.join("script.sql"), text).unwrap();
+        let (code, _, said) = run(&directory, &["import", "script.sql", "--dir", "db"]);
+        assert!(code != 0 && said.contains(message), "{code}: {said}");
+    }
+}

@@ -121,6 +121,8 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     };
     let dumped: Vec<_> = sequences.iter().map(dumped).collect();
     made.extend(objects::owners_and_rights(&beside, &tables, &dumped));
+    // Only where both have the same owner, as they have now.
+    made.extend(owned.links(&tables));
     Ok(made)
 }
 
@@ -362,6 +364,24 @@ impl OwnedSequences {
                 None => return OwnedSequences(owned),
             }
         }
+    }
+
+    /// Gives columns the sequences that belong to them and are made on their own.
+    fn links(&self, tables: &[std::sync::Arc<Relation>]) -> Vec<Definition> {
+        let mut made = Vec::new();
+        for table in tables {
+            let notes = table.columns.iter().zip(&table.notes.columns).take(table.visible());
+            for (column, note) in notes {
+                let Some(name) = note.sequence.as_deref().map(Name::of_engine) else { continue };
+                if self.holds(&name) {
+                    continue;
+                }
+                let (sequence, table) = (shown(&name), shown(&table.name));
+                let text = format!("ALTER SEQUENCE {sequence} OWNED BY {table}.{};", quoted(&column.name));
+                made.push(Definition { section: AFTER, name: sequence, text });
+            }
+        }
+        made
     }
 
     fn holds(&self, name: &Name) -> bool {

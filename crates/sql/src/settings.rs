@@ -97,6 +97,7 @@ const KNOWN: &[(&str, &str, bool)] = &[
     ("max_connections", "1000", false),
     ("max_identifier_length", "63", false),
     ("max_index_keys", "32", false),
+    ("password_encryption", "scram-sha-256", false),
     ("role", "none", false),
     ("row_security", "on", false),
     ("search_path", "\"$user\", public", false),
@@ -405,6 +406,9 @@ impl Settings {
                 return Ok("UTF8".to_owned());
             }
             "DateStyle" | "IntervalStyle" => return self.show_as(name, value, refused()),
+            "password_encryption" if value != "scram-sha-256" => {
+                return Err(refused().with_hint("Passwords are kept for scram-sha-256 alone."));
+            }
             "standard_conforming_strings" if boolean(value) != Some(true) => return Err(refused()),
             _ => {}
         }

@@ -67,6 +67,10 @@ pub enum Type {
     RegType,
     /// `regproc`, a function's number that is shown as its name.
     RegProc,
+    /// `regprocedure`, a function's number that is shown as its name with the types of its arguments.
+    RegProcedure,
+    /// `regoperator`, an operator's number that is shown as its sign with the types of its operands.
+    RegOperator,
     /// `regnamespace`, a schema's number that is shown as its name.
     RegNamespace,
     /// `regrole`, a role's number that is shown as its name.
@@ -87,6 +91,8 @@ pub enum Type {
     Record,
     /// The result of what returns nothing.
     Void,
+    /// The result of a function of triggers, of which there are none.
+    Trigger,
 }
 
 /// The groups in which PostgreSQL looks for a preferred type.
@@ -142,10 +148,13 @@ const SCALARS: &[(Type, u32, u32, &str, &str)] = &[
     (Type::Timestamptz, 1184, 1185, "timestamptz", "timestamp with time zone"),
     (Type::Interval, 1186, 1187, "interval", "interval"),
     (Type::Numeric, 1700, 1231, "numeric", "numeric"),
+    (Type::RegProcedure, 2202, 2207, "regprocedure", "regprocedure"),
+    (Type::RegOperator, 2204, 2209, "regoperator", "regoperator"),
     (Type::RegClass, 2205, 2210, "regclass", "regclass"),
     (Type::RegType, 2206, 2211, "regtype", "regtype"),
     (Type::Record, 2249, 2287, "record", "record"),
     (Type::Void, 2278, 0, "void", "void"),
+    (Type::Trigger, 2279, 0, "trigger", "trigger"),
     (Type::Uuid, 2950, 2951, "uuid", "uuid"),
     (Type::Jsonb, 3802, 3807, "jsonb", "jsonb"),
     (Type::RegNamespace, 4089, 4090, "regnamespace", "regnamespace"),
@@ -232,7 +241,16 @@ impl Type {
 
     /// Whether its values are numbers of the catalog that are shown as names.
     pub fn is_registered(self) -> bool {
-        matches!(self, Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole)
+        matches!(
+            self,
+            Type::RegClass
+                | Type::RegType
+                | Type::RegProc
+                | Type::RegProcedure
+                | Type::RegOperator
+                | Type::RegNamespace
+                | Type::RegRole
+        )
     }
 
     /// Returns the group of the type.
@@ -241,7 +259,7 @@ impl Type {
             Type::Bool => Category::Boolean,
             Type::Int2 | Type::Int4 | Type::Int8 | Type::Float4 | Type::Float8 | Type::Numeric => Category::Numeric,
             Type::Oid | Type::RegClass | Type::RegType | Type::RegProc => Category::Numeric,
-            Type::RegNamespace | Type::RegRole => Category::Numeric,
+            Type::RegProcedure | Type::RegOperator | Type::RegNamespace | Type::RegRole => Category::Numeric,
             Type::Text | Type::Varchar | Type::Char | Type::Name | Type::InternalChar => Category::String,
             Type::Date | Type::Time | Type::Timestamp | Type::Timestamptz => Category::DateTime,
             Type::Interval => Category::Timespan,
@@ -249,7 +267,7 @@ impl Type {
             Type::Enum(_) => Category::Enum,
             Type::Xid | Type::Bytea | Type::Uuid | Type::Json | Type::Jsonb => Category::Other,
             Type::Unknown => Category::Unknown,
-            Type::Record | Type::Void => Category::Pseudo,
+            Type::Record | Type::Void | Type::Trigger => Category::Pseudo,
         }
     }
 
@@ -277,8 +295,9 @@ impl Type {
             Type::Bool | Type::InternalChar => 1,
             Type::Int2 => 2,
             Type::Int4 | Type::Float4 | Type::Date | Type::Oid => 4,
-            Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => 4,
-            Type::Xid | Type::Void | Type::Enum(_) => 4,
+            Type::RegClass | Type::RegType | Type::RegProc | Type::RegProcedure => 4,
+            Type::RegOperator | Type::RegNamespace | Type::RegRole => 4,
+            Type::Xid | Type::Void | Type::Trigger | Type::Enum(_) => 4,
             Type::Int8 | Type::Float8 | Type::Time | Type::Timestamp | Type::Timestamptz => 8,
             Type::Interval | Type::Uuid => 16,
             Type::Name => 64,

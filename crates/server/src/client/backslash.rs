@@ -38,7 +38,12 @@ const HELP: &str = "  \\copy TABLE from|to FILE ...  copy rows between a table a
 pub fn run(runner: &mut Runner, command: &str) -> Result<Next, ClientError> {
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let rest = rest.trim().trim_end_matches(';').trim_end();
-    match name.trim_end_matches(';') {
+    let name = name.trim_end_matches(';');
+    if runner.restriction.is_some() && name != "\\unrestrict" {
+        let message = "backslash commands are restricted; only \\unrestrict is allowed";
+        return Err(ClientError::Usage(message.to_owned()));
+    }
+    match name {
         "\\q" | "\\quit" => return Ok(Next::End),
         "\\?" | "\\h" | "\\help" => runner.say(HELP)?,
         "\\timing" => {
@@ -50,6 +55,9 @@ pub fn run(runner: &mut Runner, command: &str) -> Result<Next, ClientError> {
             runner.say(&format!("Expanded display is {}.\n", word(runner.style.is_expanded)))?;
         }
         "\\echo" => runner.say(&format!("{rest}\n"))?,
+        // What `pg_dump` begins and ends its texts with: commands between these are none of its own.
+        "\\restrict" => restrict(runner, rest)?,
+        "\\unrestrict" => unrestrict(runner, rest)?,
         "\\set" => {
             let (name, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, "on"));
             set(runner, name, value.trim())?;
@@ -67,6 +75,26 @@ pub fn run(runner: &mut Runner, command: &str) -> Result<Next, ClientError> {
         other => return Err(ClientError::Usage(format!("invalid command {other}\nTry \\? for help."))),
     }
     Ok(Next::Continue)
+}
+
+/// Allows no command with a backslash from here on but the one that ends this, with the same key.
+fn restrict(runner: &mut Runner, key: &str) -> Result<(), ClientError> {
+    if key.is_empty() {
+        return Err(ClientError::Usage("\\restrict: missing required argument".to_owned()));
+    }
+    runner.restriction = Some(key.to_owned());
+    Ok(())
+}
+
+fn unrestrict(runner: &mut Runner, key: &str) -> Result<(), ClientError> {
+    match runner.restriction.as_deref() {
+        None => Err(ClientError::Usage("\\unrestrict: not currently in restricted mode".to_owned())),
+        Some(known) if known != key => Err(ClientError::Usage("\\unrestrict: wrong key".to_owned())),
+        Some(_) => {
+            runner.restriction = None;
+            Ok(())
+        }
+    }
 }
 
 /// Sets a variable of the shell.

@@ -91,6 +91,8 @@ pub struct Runner {
     pub is_quiet: bool,
     /// Whether the time of each statement is shown.
     pub has_timing: bool,
+    /// The key without which no command with a backslash is allowed.
+    pub restriction: Option<String>,
     /// Whether a script ends at its first error.
     pub stops_at_errors: bool,
     /// Rows that were written by statements of `COPY`, for reports.
@@ -108,6 +110,7 @@ impl Runner {
             style: Style::default(),
             is_quiet: false,
             has_timing: false,
+            restriction: None,
             stops_at_errors: true,
             copied: 0,
             statements: 0,

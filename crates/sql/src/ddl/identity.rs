@@ -1,10 +1,9 @@
 //! `ALTER COLUMN` of identity columns.
 
-use sqlparser::ast::{AlterColumnOperation, GeneratedAs};
+use sqlparser::ast::AlterColumnOperation;
 
 use super::Definer;
 use super::blueprint::Blueprint;
-use super::sequence::given;
 use crate::catalog::notes::Identity;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse::objects::SequenceOption;
@@ -24,16 +23,11 @@ impl Definer<'_, '_> {
         let refused = |what: &str| Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, said(what)));
         let is_identity = column.identity.is_some();
         match operation {
-            AlterColumnOperation::AddGenerated { generated_as, sequence_options } => {
-                let options = given(sequence_options.as_deref().unwrap_or_default());
-                let identity = match generated_as {
-                    Some(GeneratedAs::Always) => Identity::Always,
-                    Some(GeneratedAs::ByDefault) => Identity::ByDefault,
-                    _ => return Err(SqlError::unsupported("a generated column")),
-                };
-                self.add_identity(blueprint, name, identity, &options).map(|()| (true, None))
-            }
             AlterColumnOperation::SetDefault { value } => match rewrite::identity_change(value) {
+                Some(IdentityChange::Add { is_always, sequence, options }) => {
+                    let identity = if is_always { Identity::Always } else { Identity::ByDefault };
+                    self.add_identity(blueprint, name, identity, (sequence, &options)).map(|()| (true, None))
+                }
                 None if is_identity => Err(SqlError::new(SqlState::SyntaxError, said("is an identity column"))),
                 None | Some(IdentityChange::DropExpression { .. }) => Ok((false, None)),
                 Some(IdentityChange::Drop { if_exists }) if !is_identity => {
@@ -82,7 +76,7 @@ impl Definer<'_, '_> {
         blueprint: &mut Blueprint,
         name: &str,
         identity: Identity,
-        options: &[SequenceOption],
+        (called, options): (Option<Vec<String>>, &[SequenceOption]),
     ) -> Result<()> {
         let table = blueprint.name.name.clone();
         let column = blueprint.column_mut(name)?;
@@ -108,7 +102,10 @@ impl Definer<'_, '_> {
             return Err(SqlError::unsupported(format!("an identity column \"{name}\" that owns a sequence"))
                 .with_hint("Give up that sequence with ALTER SEQUENCE ... OWNED BY NONE."));
         }
-        let sequence = self.own_sequence(blueprint, name, ty, options)?;
+        let sequence = match called {
+            Some(parts) => self.called_sequence(blueprint, parts, ty, options)?,
+            None => self.own_sequence(blueprint, name, ty, options)?,
+        };
         let column = blueprint.column_mut(name)?;
         (column.identity, column.sequence) = (Some(identity), Some(sequence));
         Ok(())

@@ -79,6 +79,38 @@ impl Definer<'_, '_> {
         Ok(name)
     }
 
+    /// Makes the sequence of a column under the name that is given for it.
+    pub(super) fn called_sequence(
+        &self,
+        blueprint: &Blueprint,
+        mut parts: Vec<String>,
+        ty: Type,
+        given: &[SequenceOption],
+    ) -> Result<String> {
+        let own = &blueprint.name.schema;
+        let called = parts.pop().unwrap_or_default();
+        let schema = parts.pop().map_or_else(|| own.clone(), |schema| self.settings.temporary().meant(schema));
+        if schema != *own {
+            let message = "sequence must be in same schema as table it is linked to";
+            return Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, message));
+        }
+        let name = Name::new(schema, called);
+        let taken = || SqlError::new(SqlState::DuplicateTable, format!("relation \"{}\" already exists", name.name));
+        if self.claim(&name)?.is_some() {
+            return Err(taken());
+        }
+        self.refuse_type_name(&name)?;
+        let numbers = Numbers::new(ty, given)?;
+        match self.transaction.create_sequence(&numbers.options(&name.engine())) {
+            Ok(_) => {
+                self.own(&name.engine(), &blueprint.owner)?;
+                Ok(name.engine())
+            }
+            Err(Error::Transaction(TransactionError::SequenceExists { .. })) => Err(taken()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Makes a sequence under the first of numbered names that is free, and returns it.
     pub(super) fn free_sequence(
         &self,

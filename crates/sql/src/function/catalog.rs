@@ -18,21 +18,29 @@ answered! {
     "regclass in" (Text) -> RegClass;
     "regtype in" (Text) -> RegType;
     "regproc in" (Text) -> RegProc;
+    "regprocedure in" (Text) -> RegProcedure;
+    "regoperator in" (Text) -> RegOperator;
     "regnamespace in" (Text) -> RegNamespace;
     "regrole in" (Text) -> RegRole;
     "regclass out" (RegClass) -> Text;
     "regtype out" (RegType) -> Text;
     "regproc out" (RegProc) -> Text;
+    "regprocedure out" (RegProcedure) -> Text;
+    "regoperator out" (RegOperator) -> Text;
     "regnamespace out" (RegNamespace) -> Text;
     "regrole out" (RegRole) -> Text;
     "regclass shown" (RegClass) -> RegClass;
     "regtype shown" (RegType) -> RegType;
     "regproc shown" (RegProc) -> RegProc;
+    "regprocedure shown" (RegProcedure) -> RegProcedure;
+    "regoperator shown" (RegOperator) -> RegOperator;
     "regnamespace shown" (RegNamespace) -> RegNamespace;
     "regrole shown" (RegRole) -> RegRole;
     "to_regclass" (Text) -> RegClass;
     "to_regtype" (Text) -> RegType;
     "to_regproc" (Text) -> RegProc;
+    "to_regprocedure" (Text) -> RegProcedure;
+    "to_regoperator" (Text) -> RegOperator;
     "to_regnamespace" (Text) -> RegNamespace;
     "to_regrole" (Text) -> RegRole;
 
@@ -85,6 +93,8 @@ answered! {
     "pg_relation_is_updatable" (RegClass, Bool) -> Int4;
     "pg_column_is_updatable" (RegClass, Int2, Bool) -> Bool;
 
+    "pg_describe_object" (Oid, Oid, Int4) -> Text;
+    "acldefault" (InternalChar, Oid) -> TextArray;
     "obj_description" (Oid) -> Text;
     "obj_description" (Oid, Name) -> Text;
     "col_description" (Oid, Int4) -> Text;

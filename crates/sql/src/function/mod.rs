@@ -26,6 +26,7 @@ mod format;
 mod interval_template;
 mod json;
 mod json_build;
+mod keyword;
 mod math;
 mod number_template;
 mod operator;

@@ -147,6 +147,15 @@ sets! {
     "pg_listening_channels" () -> Text = |call, a| {
         call.environment.ask("pg_listening_channels", a).map(|channels| list(elements(&channels).to_vec()))
     };
+    // There are no partitions.
+    "pg_partition_ancestors" (RegClass) -> RegClass = |_, _| Ok(Box::new(std::iter::empty()));
+    "pg_partition_tree" (RegClass) -> Record ["relid" RegClass, "parentrelid" RegClass, "isleaf" Bool, "level" Int4] = |_, _| {
+        Ok(Box::new(std::iter::empty()))
+    };
+    "pg_options_to_table" (TextArray) -> Record ["option_name" Text, "option_value" Text] = |_, a| options(&a[0]);
+    "pg_get_keywords" () -> Record [
+        "word" Text, "catcode" InternalChar, "barelabel" Bool, "catdesc" Text, "baredesc" Text
+    ] = |_, _| Ok(list(super::keyword::rows()));
     "string_to_table" (Text, Text) -> Text "lax" = |_, a| pieces(&a[0], &a[1], &Null);
     "string_to_table" (Text, Text, Text) -> Text "lax" = |_, a| pieces(&a[0], &a[1], &a[2]);
     "json_array_elements" (Json) -> Json = |_, a| super::json::text_elements(text(&a[0]), false).map(list);
@@ -266,4 +275,16 @@ fn matches(call: &Call<'_>, value: &str, pattern: &str, flags: &str) -> Result<R
 
 fn pieces(value: &Datum, separator: &Datum, null: &Datum) -> Result<Rows> {
     if value.is_null() { Ok(list(Vec::new())) } else { super::string::pieces(value, separator, null).map(list) }
+}
+
+/// Options as `name=value`; one without a sign has no value.
+fn options(given: &Datum) -> Result<Rows> {
+    let option = |option: &Datum| match option {
+        Datum::Text(option) => match option.split_once('=') {
+            Some((name, value)) => Ok(Datum::record(vec![Datum::text(name), Datum::text(value)])),
+            None => Ok(Datum::record(vec![Datum::text(&**option), Null])),
+        },
+        _ => Err(error(SqlState::NullValueNotAllowed, "null array element not allowed in this context")),
+    };
+    elements(given).iter().map(option).collect::<Result<_>>().map(list)
 }

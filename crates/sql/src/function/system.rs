@@ -89,6 +89,7 @@ functions! {
         6 => "UTF8",
         _ => "",
     }));
+    "pg_char_to_encoding" (Name) -> Int4 [stable] = |_, a| Ok(Int(encoding(text(&a[0]))));
     "pg_client_encoding" () -> Name [stable] = |_, _| Ok(Datum::text("UTF8"));
     "getdatabaseencoding" () -> Name [stable] = |_, _| Ok(Datum::text("UTF8"));
     "pg_is_in_recovery" () -> Bool [volatile] = |_, _| Ok(Bool(false));
@@ -98,7 +99,18 @@ functions! {
     "inet_server_port" () -> Int4 [stable] = |_, _| Ok(Null);
     "inet_client_addr" () -> Text [stable] = |_, _| Ok(Null);
     "inet_client_port" () -> Int4 [stable] = |_, _| Ok(Null);
-    "pg_size_pretty" (Int8) -> Text = |_, a| Ok(Datum::text(size_pretty(int(&a[0]))));
+    "pg_size_pretty" (Int8) -> Text = |_, a| Ok(Datum::text(size_pretty(int(&a[0]).into())));
+    "pg_size_pretty" (Numeric) -> Text = |_, a| Ok(Datum::text(numeric_size_pretty(&numeric(&a[0]).to_string())));
+}
+
+/// The number of an encoding, of those that there are; -1 of all others. Only letters and digits of the name count.
+fn encoding(name: &str) -> i64 {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase());
+    match letters.collect::<String>().as_str() {
+        "sqlascii" => 0,
+        "utf8" | "unicode" => 6,
+        _ => -1,
+    }
 }
 
 /// Whether a function is about advisory locks: it may wait for other sessions.
@@ -144,9 +156,19 @@ fn format_type(call: &Call<'_>, oid: &Datum, modifier: i64) -> Result<Datum> {
     Ok(Datum::text(format!("{declared}{suffix}")))
 }
 
+/// As [`size_pretty`], of a number with digits behind the point, which small sizes keep.
+fn numeric_size_pretty(size: &str) -> String {
+    let whole = size.split('.').next().unwrap_or_default().parse::<i128>();
+    let shown = whole.map(size_pretty).unwrap_or_default();
+    match shown.strip_suffix(" bytes") {
+        None if !shown.is_empty() => shown,
+        _ => format!("{size} bytes"),
+    }
+}
+
 /// Shows a size in the unit that keeps it below 10240.
-fn size_pretty(size: i64) -> String {
-    const LIMIT: i64 = 10 * 1_024;
+fn size_pretty(size: i128) -> String {
+    const LIMIT: i128 = 10 * 1_024;
     if size.checked_abs().is_some_and(|size| size < LIMIT) {
         return format!("{size} bytes");
     }

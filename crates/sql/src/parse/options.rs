@@ -99,6 +99,9 @@ impl Reader<'_, '_> {
         if self.words(&["drop", "expression"]) {
             return Ok(IdentityChange::DropExpression { if_exists: self.words(&["if", "exists"]) });
         }
+        if self.words(&["add", "generated"]) {
+            return self.identity_added();
+        }
         let (mut is_always, mut options) = (None, Vec::new());
         while self.0.peek_token_ref().token != Token::EOF {
             let is_set = self.word("set");
@@ -118,6 +121,35 @@ impl Reader<'_, '_> {
             options.push(option);
         }
         Ok(IdentityChange::Set { is_always, options })
+    }
+
+    /// Reads what stands behind `ADD GENERATED`.
+    fn identity_added(&mut self) -> Parsed<IdentityChange> {
+        let is_always = self.word("always");
+        if !is_always {
+            self.need("by")?;
+            self.need("default")?;
+        }
+        self.need("as")?;
+        self.need("identity")?;
+        let (mut sequence, mut options) = (None, Vec::new());
+        if self.0.consume_token(&Token::LParen) {
+            while !self.0.consume_token(&Token::RParen) {
+                let is_name = self.words(&["sequence", "name"]);
+                let option = if is_name { None } else { Some(self.sequence_option()?) };
+                let same = |known: &SequenceOption| {
+                    option.as_ref().is_some_and(|own| std::mem::discriminant(known) == std::mem::discriminant(own))
+                };
+                if (is_name && sequence.is_some()) || options.iter().any(same) {
+                    return Err(ParserError::ParserError("conflicting or redundant options".to_owned()));
+                }
+                match option {
+                    Some(option) => options.push(option),
+                    None => sequence = Some(self.object()?),
+                }
+            }
+        }
+        Ok(IdentityChange::Add { is_always, sequence, options })
     }
 
     /// Reads what stands behind `LIKE`.

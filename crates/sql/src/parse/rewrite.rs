@@ -59,6 +59,13 @@ pub(crate) enum IdentityChange {
         is_always: Option<bool>,
         options: Vec<SequenceOption>,
     },
+    /// An identity where there was none.
+    Add {
+        is_always: bool,
+        /// What the sequence is called, with its schema.
+        sequence: Option<Vec<String>>,
+        options: Vec<SequenceOption>,
+    },
 }
 
 /// The words and signs of a statement, without white space.
@@ -330,7 +337,9 @@ impl Solid<'_> {
     fn ordered_identities(&self) -> Result<Vec<Edit>> {
         let mut edits = Vec::new();
         for at in 0..self.tokens.len() {
-            if self.are(at, &["as", "identity"]) && self.sign(at + 2) == Some(&Token::LParen) {
+            // Those of `ALTER COLUMN` are read whole.
+            let is_added = (3..=4).any(|back| at > back && self.are(at - back, &["add", "generated"]));
+            if !is_added && self.are(at, &["as", "identity"]) && self.sign(at + 2) == Some(&Token::LParen) {
                 let end = self.end_of_item(at + 3);
                 edits.extend(self.ordered(at + 3..end)?.map(|tokens| (at + 3..end, tokens)));
             }
@@ -361,7 +370,7 @@ impl Solid<'_> {
         Ok(edits)
     }
 
-    /// `ALTER COLUMN c SET GENERATED ...`, `RESTART`, options of its sequence, `DROP IDENTITY` and `DROP EXPRESSION`.
+    /// `ALTER COLUMN c ADD GENERATED ...`, `SET GENERATED ...`, `RESTART`, options of its sequence, `DROP IDENTITY` and `DROP EXPRESSION`.
     fn identity_changes(&self) -> Result<Vec<Edit>> {
         const OPTIONS: [&str; 9] =
             ["generated", "increment", "minvalue", "maxvalue", "no", "start", "cache", "cycle", "restart"];
@@ -375,7 +384,8 @@ impl Solid<'_> {
             let at = name + 1;
             let is_set = self.is(at, "set") && OPTIONS.iter().any(|word| self.is(at + 1, word));
             let is_drop = self.are(at, &["drop", "identity"]) || self.are(at, &["drop", "expression"]);
-            if !(is_set || is_drop || self.is(at, "restart")) {
+            let is_added = self.are(at, &["add", "generated"]);
+            if !(is_set || is_drop || is_added || self.is(at, "restart")) {
                 continue;
             }
             let end = self.end_of_item(at);

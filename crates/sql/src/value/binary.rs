@@ -84,7 +84,11 @@ pub fn parse_binary(bytes: &[u8], ty: Type) -> Result<Datum> {
         Type::Int2 => Datum::Int(i16::from_be_bytes(exactly(bytes)?).into()),
         Type::Int4 => Datum::Int(i32::from_be_bytes(exactly(bytes)?).into()),
         Type::Int8 => Datum::Int(i64::from_be_bytes(exactly(bytes)?)),
-        Type::Oid | Type::Xid | Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => {
+        Type::Oid | Type::Xid => Datum::Int(u32::from_be_bytes(exactly(bytes)?).into()),
+        Type::RegClass | Type::RegType | Type::RegProc | Type::RegProcedure => {
+            Datum::Int(u32::from_be_bytes(exactly(bytes)?).into())
+        }
+        Type::RegOperator | Type::RegNamespace | Type::RegRole => {
             Datum::Int(u32::from_be_bytes(exactly(bytes)?).into())
         }
         Type::OidVector => parse_elements(bytes, Type::Oid, 0)?,
@@ -117,6 +121,10 @@ pub fn parse_binary(bytes: &[u8], ty: Type) -> Result<Datum> {
         Type::Array(element) => parse_array(bytes, *element)?,
         Type::Enum(own) => Datum::Enum(own.label(utf8(bytes)?)?),
         Type::Void => Datum::Null,
+        Type::Trigger => {
+            let message = "cannot accept a value of type trigger";
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+        }
         Type::Record => {
             let message = "input of anonymous composite types is not implemented";
             return Err(SqlError::new(SqlState::FeatureNotSupported, message));

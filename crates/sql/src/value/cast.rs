@@ -49,7 +49,7 @@ pub(crate) fn listed(from: Type, to: Type) -> Option<Conversion> {
     use Conversion::{Assignment, Explicit, Implicit};
     use Type::{
         Bool, Char, Date, Float4, Float8, Int2, Int4, Int8, InternalChar, Interval, Json, Jsonb, Name, Numeric, Oid,
-        RegClass, RegNamespace, RegProc, RegRole, RegType, Text, Time, Timestamp, Timestamptz, Varchar,
+        RegClass, RegProc, RegProcedure, Text, Time, Timestamp, Timestamptz, Varchar,
     };
     Some(match (from, to) {
         (Bool, Int4) | (Int4, Bool) | (Int4, InternalChar) | (InternalChar, Int4) => Explicit,
@@ -61,10 +61,12 @@ pub(crate) fn listed(from: Type, to: Type) -> Option<Conversion> {
         (Int4 | Int8, Int2) | (Int8, Int4) | (Float8, Float4) => Assignment,
         (Float4 | Float8, Int2 | Int4 | Int8 | Numeric) | (Numeric, Int2 | Int4 | Int8) => Assignment,
 
-        (Int2 | Int4 | Int8, Oid | RegClass | RegType | RegProc | RegNamespace | RegRole) => Implicit,
-        (Oid, RegClass | RegType | RegProc | RegNamespace | RegRole) => Implicit,
-        (RegClass | RegType | RegProc | RegNamespace | RegRole, Oid) => Implicit,
-        (Oid | RegClass | RegType | RegProc | RegNamespace | RegRole, Int4 | Int8) => Assignment,
+        (Int2 | Int4 | Int8 | Oid, to) if to.is_registered() => Implicit,
+        (Int2 | Int4 | Int8, Oid) => Implicit,
+        (from, Oid) if from.is_registered() => Implicit,
+        (Oid, Int4 | Int8) => Assignment,
+        (from, Int4 | Int8) if from.is_registered() => Assignment,
+        (RegProc, RegProcedure) | (RegProcedure, RegProc) => Implicit,
         (Text | Varchar, RegClass) => Implicit,
 
         (Text | Varchar | Char, Text | Varchar | Char | Name) | (InternalChar | Name, Text) => Implicit,

@@ -212,7 +212,8 @@ fn every_conversion_that_is_allowed_is_done() {
             Type::Bool => Datum::Bool(true),
             Type::Int2 | Type::Int4 | Type::Int8 => Datum::Int(1),
             Type::Oid | Type::Xid => Datum::Int(1),
-            Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => Datum::Int(1),
+            Type::RegClass | Type::RegType | Type::RegProc | Type::RegProcedure => Datum::Int(1),
+            Type::RegOperator | Type::RegNamespace | Type::RegRole => Datum::Int(1),
             Type::OidVector | Type::Int2Vector => Datum::Array([Datum::Int(1)].into()),
             Type::Float4 | Type::Float8 => Datum::Float(1.0),
             Type::Numeric => numeric("1"),
@@ -225,7 +226,7 @@ fn every_conversion_that_is_allowed_is_done() {
             Type::Uuid => Datum::Uuid([1; 16]),
             Type::Jsonb => jsonb("1"),
             Type::Enum(own) => Datum::Enum(own.labels()[0]),
-            Type::Record | Type::Void | Type::Unknown | Type::Array(_) => return None,
+            Type::Record | Type::Void | Type::Trigger | Type::Unknown | Type::Array(_) => return None,
         })
     };
     let all = || Type::scalars().chain([crate::enumeration::tests::sample(&["1", "2"])]);

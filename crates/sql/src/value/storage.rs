@@ -95,7 +95,8 @@ pub fn stored_type(declared: Declared) -> Result<Column> {
         Type::Int2 => Column::Int16,
         Type::Int4 | Type::Date => Column::Int32,
         Type::Int8 | Type::Time | Type::Oid | Type::Xid | Type::Enum(_) => Column::Int64,
-        Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => Column::Int64,
+        Type::RegClass | Type::RegType | Type::RegProc | Type::RegProcedure => Column::Int64,
+        Type::RegOperator | Type::RegNamespace | Type::RegRole => Column::Int64,
         Type::Float4 | Type::Float8 => Column::Float64,
         Type::Numeric => match units_of(declared.modifier) {
             Some((precision, scale)) => Column::Numeric { precision, scale },
@@ -106,7 +107,7 @@ pub fn stored_type(declared: Declared) -> Result<Column> {
         Type::Bytea | Type::Uuid | Type::Interval | Type::Array(_) => Column::Bytes,
         Type::OidVector | Type::Int2Vector => Column::Bytes,
         Type::Timestamp | Type::Timestamptz => Column::Timestamp,
-        Type::Unknown | Type::Record | Type::Void => {
+        Type::Unknown | Type::Record | Type::Void | Type::Trigger => {
             let message = format!("a column cannot have pseudo-type {}", declared.ty);
             return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
         }

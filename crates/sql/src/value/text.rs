@@ -78,9 +78,8 @@ fn parse_scalar(text: &str, ty: Type, settings: &Settings) -> Result<Datum> {
         Type::Int2 | Type::Int4 | Type::Int8 => Datum::Int(parse_int(text, ty)?),
         Type::Oid => Datum::Int(parse_oid(text, ty)?),
         Type::Xid => Datum::Int(parse_oid(text, ty)?),
-        Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => {
-            Datum::Int(parse_registered(text, ty)?)
-        }
+        Type::RegClass | Type::RegType | Type::RegProc | Type::RegProcedure => Datum::Int(parse_registered(text, ty)?),
+        Type::RegOperator | Type::RegNamespace | Type::RegRole => Datum::Int(parse_registered(text, ty)?),
         Type::OidVector | Type::Int2Vector => {
             let element = ty.element().unwrap_or(Type::Oid);
             let elements = text.split_ascii_whitespace().map(|word| parse_scalar(word, element, settings));
@@ -111,6 +110,10 @@ fn parse_scalar(text: &str, ty: Type, settings: &Settings) -> Result<Datum> {
         Type::Jsonb => Datum::Jsonb(Arc::new(json::parse(text)?)),
         Type::Enum(own) => Datum::Enum(own.label(text)?),
         Type::Void => Datum::Null,
+        Type::Trigger => {
+            let message = "cannot accept a value of type trigger";
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+        }
         Type::Record => {
             return Err(SqlError::new(
                 SqlState::FeatureNotSupported,
@@ -193,7 +196,8 @@ fn parse_registered(text: &str, ty: Type) -> Result<i64> {
         "-" => Ok(0),
         _ if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => parse_oid(text, Type::Oid),
         _ if ty == Type::RegClass => missing(SqlState::UndefinedTable, "relation"),
-        _ if ty == Type::RegProc => missing(SqlState::UndefinedFunction, "function"),
+        _ if matches!(ty, Type::RegProc | Type::RegProcedure) => missing(SqlState::UndefinedFunction, "function"),
+        _ if ty == Type::RegOperator => missing(SqlState::UndefinedFunction, "operator"),
         _ if ty == Type::RegNamespace => missing(SqlState::InvalidSchemaName, "schema"),
         _ if ty == Type::RegRole => missing(SqlState::UndefinedObject, "role"),
         _ => missing(SqlState::UndefinedObject, "type"),

@@ -4,7 +4,7 @@ use super::{Catalog, array, text};
 use crate::catalog::rights::{Grant, Object, Rights};
 use crate::datum::Datum;
 use crate::datum::Datum::Null;
-use crate::error::Result;
+use crate::error::{Result, SqlError, SqlState};
 
 /// The letters of rights, in the order in which they are shown.
 const LETTERS: [(Rights, char); 10] = [
@@ -50,4 +50,28 @@ pub(super) fn list(catalog: &Catalog<'_>, object: &Object, column: Option<&str>)
     let of = list.iter().filter(|grant| grant.column.as_deref() == column).map(item);
     let items: Vec<Datum> = of.collect();
     Ok(if items.is_empty() && column.is_some() { Null } else { array(items) })
+}
+
+/// `acldefault`: the rights on a thing of some kind before anything is granted or revoked.
+pub(super) fn default_list(catalog: &Catalog<'_>, kind: &str, owner: u32) -> Result<Datum> {
+    let (of_all, of_owner) = match kind {
+        "c" => ("", ""),
+        "r" => ("", "arwdDxt"),
+        "s" => ("", "rwU"),
+        "d" => ("Tc", "CTc"),
+        "f" => ("X", "X"),
+        "l" | "T" => ("U", "U"),
+        "L" => ("", "rw"),
+        "n" => ("", "UC"),
+        "p" => ("", "sA"),
+        "t" => ("", "C"),
+        "F" | "S" => ("", "U"),
+        other => {
+            let message = format!("unrecognized objtype abbreviation: {other}");
+            return Err(SqlError::new(SqlState::InternalError, message));
+        }
+    };
+    let owner = super::role::name_of(catalog, owner)?.map_or_else(|| owner.to_string(), |name| role(&name));
+    let listed = [("", of_all), (owner.as_str(), of_owner)].into_iter().filter(|(_, rights)| !rights.is_empty());
+    Ok(array(listed.map(|(to, rights)| text(format!("{to}={rights}/{owner}")))))
 }

@@ -2,7 +2,7 @@
 
 use super::comment::{OF_CLASS, OF_CONSTRAINT, OF_DATABASE, OF_NAMESPACE, OF_ROLE};
 use super::snapshot::Object;
-use super::{Catalog, class, comment, definition, object, privilege, registered, role, text, view};
+use super::{Catalog, acl, class, comment, definition, describe, object, privilege, registered, role, text, view};
 use crate::catalog::rights::Object::Sequence;
 use crate::catalog::rights::Rights;
 use crate::datum::Datum;
@@ -64,6 +64,11 @@ pub(crate) fn answer(catalog: &Catalog<'_>, function: &str, arguments: &[Datum])
         | "pg_get_function_arguments"
         | "pg_get_function_identity_arguments"
         | "pg_get_function_sqlbody" => definition::function(catalog, function, number(first))?,
+        "pg_describe_object" => {
+            let column = arguments.get(2).map_or(0, |column| i64::from(number(Some(column))));
+            describe::object(catalog, number(first), number(second), column)?
+        }
+        "acldefault" => acl::default_list(catalog, words(first), number(second))?,
         "obj_description" => {
             let relation = second.map(|_| relation_number(words(second)));
             comment::of(catalog, number(first), relation, 0)?

@@ -344,6 +344,13 @@ pub(super) fn attributes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<
     Ok(rows)
 }
 
+/// Whether what has a number in `pg_class` has a column with a name.
+pub(super) fn has_column(catalog: &Catalog<'_>, number: u32, name: &str) -> Result<bool> {
+    // The second column of a row is its name.
+    let is_it = |row: &Row| matches!(&row[1], Datum::Text(column) if **column == *name);
+    Ok(attributes(catalog, Scope::Number(number))?.iter().any(is_it))
+}
+
 fn table_attributes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, rows: &mut Vec<Row>) -> Result<()> {
     let relation = &table.relation;
     let object = Rights::Table(relation.name.clone());

@@ -3,7 +3,7 @@
 use super::object::{class_number, qualified};
 use super::relation::{self, Kind};
 use super::snapshot::{IndexObject, Object, TableObject};
-use super::{Catalog, deparse, routine, text};
+use super::{Catalog, class, deparse, routine, text};
 use crate::catalog::name::{Name, PUBLIC};
 use crate::catalog::notes::{Action, ForeignKeyNote, shown_order};
 use crate::catalog::relation::shown_expression;
@@ -158,9 +158,18 @@ pub(super) fn view(catalog: &Catalog<'_>, number: u32) -> Result<Datum> {
 pub(super) fn serial_sequence(catalog: &Catalog<'_>, table: &str, column: &str) -> Result<Datum> {
     let parts = crate::parse::object_name(table)?;
     let snapshot = catalog.snapshot()?;
-    let Some(Object::Table(at)) = class_number(catalog, &parts)?.and_then(|number| snapshot.object(number)) else {
+    let Some(number) = class_number(catalog, &parts)? else {
         let message = format!("relation \"{}\" does not exist", parts.join("."));
         return Err(SqlError::new(SqlState::UndefinedTable, message));
+    };
+    let Some(Object::Table(at)) = snapshot.object(number) else {
+        // Of what is no table every column is without a sequence.
+        if class::has_column(catalog, number, column)? {
+            return Ok(Null);
+        }
+        let shown = parts.last().map_or("", String::as_str);
+        let message = format!("column \"{column}\" of relation \"{shown}\" does not exist");
+        return Err(SqlError::new(SqlState::UndefinedColumn, message));
     };
     let place = snapshot.tables[at].relation.need(column)?;
     let own = snapshot.sequences.iter().find(|sequence| sequence.owner == Some((at, place)));

@@ -161,7 +161,7 @@ fn type_row(ty: Type) -> Row {
     if is_array {
         functions[4..6].copy_from_slice(&known[14..16]);
     }
-    let is_pseudo = matches!(element, Type::Unknown | Type::Record | Type::Void);
+    let is_pseudo = matches!(element, Type::Unknown | Type::Record | Type::Void | Type::Trigger);
     vec![
         oid(ty.oid()),
         text(ty.catalog_name()),

@@ -15,6 +15,7 @@ mod class;
 mod comment;
 mod definition;
 mod deparse;
+mod describe;
 mod key;
 mod kind;
 mod object;

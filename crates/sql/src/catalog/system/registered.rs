@@ -26,7 +26,56 @@ pub(super) fn number(catalog: &Catalog<'_>, ty: Type, given: &str) -> Result<Opt
             let name = single(given)?;
             Ok(role::all(catalog)?.iter().any(|role| role.name == name).then(|| role::number(&name)))
         }
+        Type::RegProcedure => {
+            let (name, types) = signature(catalog, given)?;
+            let parts = crate::parse::object_name(name)?;
+            let found = routine::named(catalog, &parts)?.into_iter().find(|known| known.arguments == types);
+            Ok(found.map(|known| known.oid))
+        }
+        Type::RegOperator => {
+            let (name, types) = signature(catalog, given)?;
+            let [left, right] = types[..] else { return Err(operands(types.len())) };
+            let sign = name.strip_prefix("pg_catalog.").unwrap_or(name).trim();
+            Ok(routine::operator_number(sign, left, right))
+        }
         _ => function_number(catalog, given),
+    }
+}
+
+/// The name and the types of `name(type, type)`; `none` is the type of an operand that there is not.
+fn signature<'g>(catalog: &Catalog<'_>, given: &'g str) -> Result<(&'g str, Vec<u32>)> {
+    let wrong =
+        |what: &str| SqlError::new(SqlState::InvalidTextRepresentation, format!("expected a {what} parenthesis"));
+    let (name, rest) = given.split_once('(').ok_or_else(|| wrong("left"))?;
+    let list = rest.trim_end().strip_suffix(')').ok_or_else(|| wrong("right"))?;
+    if list.trim().is_empty() {
+        return Ok((name.trim(), Vec::new()));
+    }
+    let mut types = Vec::new();
+    let mut depth = 0;
+    // A comma within parentheses belongs to a type, as in `numeric(10,2)`.
+    let is_end = |c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        c == ',' && depth == 0
+    };
+    for ty in list.split(is_end).map(str::trim) {
+        if ty.eq_ignore_ascii_case("none") {
+            types.push(0);
+            continue;
+        }
+        let missing = || SqlError::new(SqlState::UndefinedObject, format!("type \"{ty}\" does not exist"));
+        types.push(type_number(catalog, ty)?.ok_or_else(missing)?);
+    }
+    Ok((name.trim(), types))
+}
+
+/// Refuses a signature of an operator with another number of operands than two.
+fn operands(count: usize) -> SqlError {
+    match count {
+        0 | 1 => SqlError::new(SqlState::UndefinedParameter, "missing argument")
+            .with_hint("Use NONE to denote the missing argument of a unary operator."),
+        _ => SqlError::new(SqlState::TooManyArguments, "too many arguments")
+            .with_hint("Provide two argument types for operator."),
     }
 }
 
@@ -85,19 +134,8 @@ pub(super) fn is_visible_type(catalog: &Catalog<'_>, number: u32) -> Result<Opti
 
 fn function_number(catalog: &Catalog<'_>, given: &str) -> Result<Option<u32>> {
     let parts = crate::parse::object_name(given)?;
-    let (schema, name) = match &parts[..] {
-        [name] => (None, name),
-        [schema, name] => (Some(schema.as_str()), name),
-        _ => return Ok(None),
-    };
-    let mut found = Vec::new();
-    if schema.is_none_or(|schema| schema == "pg_catalog") {
-        found.extend(routine::compiled().iter().filter(|known| known.name == *name).map(|known| known.oid));
-    }
-    if found.is_empty() && schema.is_none_or(|schema| schema == "public") {
-        let own = routine::procedures(catalog)?;
-        found.extend(own.iter().filter(|known| known.name == *name).map(|known| known.oid));
-    }
+    let (Some(name), found) = (parts.last(), routine::named(catalog, &parts)?) else { return Ok(None) };
+    let found: Vec<u32> = found.iter().map(|known| known.oid).collect();
     match found[..] {
         [] => Ok(None),
         [number] => Ok(Some(number)),
@@ -117,6 +155,10 @@ pub(super) fn read(catalog: &Catalog<'_>, ty: Type, given: &str) -> Result<Datum
         Type::RegRole => (SqlState::UndefinedObject, "role"),
         _ => (SqlState::UndefinedFunction, "function"),
     };
+    if ty == Type::RegOperator {
+        let unknown = || SqlError::new(SqlState::UndefinedFunction, format!("operator does not exist: {given}"));
+        return number(catalog, ty, given)?.map(|number| Int(number.into())).ok_or_else(unknown);
+    }
     let found = number(catalog, ty, given)?;
     if found.is_none()
         && ty == Type::RegClass
@@ -127,7 +169,9 @@ pub(super) fn read(catalog: &Catalog<'_>, ty: Type, given: &str) -> Result<Datum
     }
     found.map(|number| Int(number.into())).ok_or_else(|| {
         let (state, what) = missing();
-        let shown = crate::parse::object_name(given).map_or_else(|_| given.to_owned(), |parts| parts.join("."));
+        let is_whole = ty == Type::RegProcedure;
+        let parts = if is_whole { Ok(vec![given.to_owned()]) } else { crate::parse::object_name(given) };
+        let shown = parts.map_or_else(|_| given.to_owned(), |parts| parts.join("."));
         SqlError::new(state, format!("{what} \"{shown}\" does not exist"))
     })
 }
@@ -147,6 +191,8 @@ pub(super) fn show(catalog: &Catalog<'_>, ty: Type, number: u32) -> Result<Strin
             class::schemas(catalog)?.into_iter().find(|(own, ..)| *own == number).map(|(_, name, _)| quoted(&name))
         }
         Type::RegRole => role::name_of(catalog, number)?.map(|name| quoted(&name)),
+        Type::RegProcedure => routine::shown(catalog, number)?,
+        Type::RegOperator => routine::operator_shown(number),
         _ => {
             let compiled = routine::compiled().into_iter().find(|known| known.oid == number);
             let own = || Ok::<_, SqlError>(routine::procedures(catalog)?.into_iter().find(|known| known.oid == number));

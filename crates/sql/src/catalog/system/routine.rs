@@ -4,12 +4,13 @@
 
 use osier::procedure::program::{Field, Results};
 
-use super::{Catalog, FIRST_ROLE, PG_CATALOG, PUBLIC, acl, array, kind, oid, text};
+use super::{Catalog, FIRST_ROLE, PG_CATALOG, PUBLIC, acl, array, definition, kind, oid, text};
 use crate::catalog::rights::Object;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Float, Int, Null};
 use crate::error::Result;
 use crate::function::{self, Parameter, Returns, Signature, Volatility};
+use crate::parse::quote::quoted;
 use crate::run::Row;
 use crate::types::Type;
 
@@ -139,6 +140,55 @@ pub(super) fn procedures(catalog: &Catalog<'_>) -> Result<Vec<Routine>> {
     Ok(listed.iter().enumerate().map(routine).collect())
 }
 
+/// The functions that a name means: those of the system, or else procedures.
+pub(super) fn named(catalog: &Catalog<'_>, parts: &[String]) -> Result<Vec<Routine>> {
+    let (schema, name) = match parts {
+        [name] => (None, name),
+        [schema, name] => (Some(schema.as_str()), name),
+        _ => return Ok(Vec::new()),
+    };
+    let mut found = Vec::new();
+    if schema.is_none_or(|schema| schema == "pg_catalog") {
+        found.extend(compiled().into_iter().filter(|known| known.name == *name));
+    }
+    if found.is_empty() && schema.is_none_or(|schema| schema == "public") {
+        found.extend(procedures(catalog)?.into_iter().filter(|known| known.name == *name));
+    }
+    Ok(found)
+}
+
+/// A function with the types of its arguments, as `lower(text)`.
+pub(super) fn shown(catalog: &Catalog<'_>, number: u32) -> Result<Option<String>> {
+    let compiled = compiled().into_iter().find(|known| known.oid == number);
+    let found = match compiled {
+        Some(known) => Some(known),
+        None => procedures(catalog)?.into_iter().find(|known| known.oid == number),
+    };
+    let Some(found) = found else { return Ok(None) };
+    let types: Vec<String> = found.arguments.iter().map(|number| definition::type_name(*number)).collect();
+    Ok(Some(format!("{}({})", quoted(&found.name), types.join(","))))
+}
+
+/// The types of the operands of an operator; 0 is that of the left one of a prefix.
+fn operands(operator: &function::Function) -> (u32, u32) {
+    let number = |place: usize| operator.parameters.get(place).map_or(0, |parameter| number_of(*parameter));
+    if operator.parameters.len() == 1 { (0, number(0)) } else { (number(0), number(1)) }
+}
+
+/// The number of the operator with these operands.
+pub(super) fn operator_number(sign: &str, left: u32, right: u32) -> Option<u32> {
+    let place = function::operators().position(|known| known.name == sign && operands(known) == (left, right))?;
+    Some(FUNCTIONS + place as u32)
+}
+
+/// An operator with the types of its operands, as `+(integer,integer)`.
+pub(super) fn operator_shown(number: u32) -> Option<String> {
+    let found = function::operators().nth(number.checked_sub(FUNCTIONS)? as usize)?;
+    let (left, right) = operands(found);
+    let left = if left == 0 { "NONE".to_owned() } else { definition::type_name(left) };
+    Some(format!("{}({left},{})", found.name, definition::type_name(right)))
+}
+
 /// `pg_proc`.
 pub(super) fn routines(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
     let acl_of = |routine: &Routine| match routine.kind {
@@ -190,9 +240,8 @@ fn row(routine: &Routine, acl: Datum) -> Row {
 /// `pg_operator`.
 pub(super) fn operators() -> Vec<Row> {
     let row = |(place, operator): (usize, &'static function::Function)| {
-        let number = |place: usize| operator.parameters.get(place).map_or(0, |parameter| number_of(*parameter));
-        let is_prefix = operator.parameters.len() == 1;
-        let (left, right) = if is_prefix { (0, number(0)) } else { (number(0), number(1)) };
+        let (left, right) = operands(operator);
+        let is_prefix = left == 0;
         vec![
             Int(i64::from(FUNCTIONS) + place as i64),
             text(operator.name),
