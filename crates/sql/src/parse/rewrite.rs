@@ -370,7 +370,8 @@ impl Solid<'_> {
         Ok(edits)
     }
 
-    /// `ALTER COLUMN c ADD GENERATED ...`, `SET GENERATED ...`, `RESTART`, options of its sequence, `DROP IDENTITY` and `DROP EXPRESSION`.
+    /// `ALTER COLUMN c ADD GENERATED ...`, `SET GENERATED ...`, `RESTART`, options of its sequence, `DROP IDENTITY` and
+    /// `DROP EXPRESSION`.
     fn identity_changes(&self) -> Result<Vec<Edit>> {
         const OPTIONS: [&str; 9] =
             ["generated", "increment", "minvalue", "maxvalue", "no", "start", "cache", "cycle", "restart"];
