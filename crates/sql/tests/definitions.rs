@@ -120,7 +120,7 @@ fn literals_mean_what_they_meant() {
     let error = east.error("CREATE VIEW w AS SELECT ts FROM t UNION ALL SELECT DISTINCT '2020-01-01' FROM t");
     assert_eq!(error.code(), "0A000");
     assert_eq!(error.message, "a literal in view \"w\" becomes timestamp with time zone outside of its query");
-    assert_eq!(error.hint(), Some("Write its type there: timestamp with time zone '...'."));
+    assert_eq!(error.hint(), Some("Write its type there: '...'::timestamp with time zone."));
 }
 
 /// Who is about to give something a name keeps others waiting, until the statement or the block is over in whatever way.

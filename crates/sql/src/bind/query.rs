@@ -54,7 +54,7 @@ impl Binder<'_> {
         let (bound, through) = self.through_commons(|| self.query(query, Some(&between)));
         let Bound { plan, columns } = bound?;
         let mut captures = between.captures.into_inner();
-        // They hold it already; but the query gives something else when they do.
+        // These registers are written elsewhere; the query must run again when they are.
         captures.extend(through.into_iter().map(|register| (register, Expr::Register(register))));
         Ok(Inner { plan, columns, captures })
     }

@@ -147,7 +147,8 @@ impl Binder<'_> {
             groups.rewrite(&calls, &columns, &mut output)?;
             width = groups.width(&calls);
             let Groups { exprs: mut groups, sets, .. } = groups;
-            (plan, _) = expand(plan, columns.len(), &mut groups.iter_mut().collect::<Vec<_>>());
+            let beside: Vec<&Expr> = calls.iter().flat_map(AggregateCall::inputs).collect();
+            plan = expand(plan, columns.len(), &mut groups.iter_mut().collect::<Vec<_>>(), &beside);
             plan = Plan::Aggregate(Box::new(Aggregate { input: plan, groups, sets, calls }));
             if let Some(having) = output.having.take() {
                 plan = Plan::Filter(Box::new(plan), having);
@@ -162,7 +163,7 @@ impl Binder<'_> {
             output.exprs_mut().for_each(|expr| place_calls(expr, &placed));
             plan = Plan::Window(Box::new(Window { input: plan, passes }));
         }
-        (plan, _) = expand(plan, width, &mut output.exprs_mut().collect::<Vec<_>>());
+        plan = expand(plan, width, &mut output.exprs_mut().collect::<Vec<_>>(), &[]);
         let keeps_order = output.distinct_on.is_empty() && !matches!(distinct, Some(Distinct::Distinct));
         let mut is_sorted = false;
         if !is_grouped && !is_windowed && keeps_order {
@@ -528,13 +529,14 @@ fn project(
 }
 
 /// Makes rows of the sets in expressions: their values stand behind the columns of the rows, `width` many, and their calls become
-/// columns. All sets of a row give rows at the same time; what has sets as arguments comes behind these. Returns the width then.
-fn expand(mut plan: Plan, mut width: usize, exprs: &mut [&mut Expr]) -> (Plan, usize) {
+/// columns. All sets of a row give rows at the same time; what has sets as arguments comes behind these.
+/// Of the columns of the rows, those stay that are read then, by the expressions or by what stands `beside` them.
+fn expand(mut plan: Plan, mut width: usize, exprs: &mut [&mut Expr], beside: &[&Expr]) -> Plan {
     loop {
         let mut calls: Vec<SetCall> = Vec::new();
         exprs.iter().for_each(|expr| innermost_sets(expr, &mut calls));
         if calls.is_empty() {
-            return (plan, width);
+            return plan;
         }
         let placed: Vec<_> = calls.iter().cloned().zip(width..).collect();
         exprs.iter_mut().for_each(|expr| place_sets(expr, &placed));
@@ -542,7 +544,8 @@ fn expand(mut plan: Plan, mut width: usize, exprs: &mut [&mut Expr]) -> (Plan, u
         let mut note = |at| {
             read.insert(at);
         };
-        exprs.iter().for_each(|expr| expr.for_each_column(&mut note));
+        let readers = exprs.iter().map(|expr| &**expr).chain(beside.iter().copied());
+        readers.for_each(|expr| expr.for_each_column(&mut note));
         let column = |at| Item::One(if read.contains(&at) { Expr::Column(at) } else { Expr::NULL });
         let sets = calls.into_iter().map(|SetCall { function, arguments }| Item::Set(function, arguments));
         let items = (0..width).map(column).chain(sets).collect();

@@ -219,15 +219,15 @@ impl Binder<'_> {
             let found = row.fields().iter().find(|(known, _)| known == name);
             return found.map(|(_, field)| field.clone()).ok_or_else(unknown);
         }
-        if let Expr::Set(call) = row.expr {
-            let SetCall { function, arguments } = *call;
-            return Ok(set(function.field(name)?, arguments));
-        }
         let Modifier::Fields(fields) = row.declared.modifier else {
             let message =
                 format!("column notation .{name} applied to type {}, which is not a composite type", row.declared);
             return Err(SqlError::new(SqlState::WrongObjectType, message));
         };
+        if let Expr::Set(call) = row.expr {
+            let SetCall { function, arguments } = *call;
+            return Ok(set(function.field(name)?, arguments));
+        }
         let at = fields.iter().position(|(field, _)| *field == name).ok_or_else(unknown)?;
         let number = Expr::Constant(Datum::Int(at as i64 + 1));
         Ok(Typed::new(Expr::Subscript(Box::new((row.expr, number))), fields[at].1))
@@ -237,7 +237,7 @@ impl Binder<'_> {
     pub(crate) fn call(&self, call: &ast::Function, level: &Level<'_>) -> Result<Typed> {
         let mut parts = parse::parts(&call.name)?;
         let name = parts.pop().unwrap_or_default();
-        if parts.last().is_some_and(|schema| schema != "pg_catalog" && !self.is_of_extension(&name, schema)) {
+        if parts.last().is_some_and(|schema| !self.is_function_of(schema, &name)) {
             return Err(self.undefined_function(call));
         }
         let none = ast::FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() };
@@ -287,8 +287,14 @@ impl Binder<'_> {
         })
     }
 
-    /// Whether a function is one of an extension that is in a schema; where the catalog keeps the call, that was in it.
-    fn is_of_extension(&self, name: &str, schema: &str) -> bool {
+    /// Whether a function may be called with the name of a schema. Where the catalog keeps the call of a function of an extension,
+    /// the extension was there.
+    fn is_function_of(&self, schema: &str, name: &str) -> bool {
+        match schema {
+            "pg_catalog" => return true,
+            "information_schema" => return name == "_pg_expandarray",
+            _ => {}
+        }
         let extension = function::extension_of(name);
         extension.is_some_and(|extension| {
             if self.is_kept() {

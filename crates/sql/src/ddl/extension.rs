@@ -112,9 +112,14 @@ impl Definer<'_, '_> {
         for engine in self.table_names()? {
             let Some(relation) = self.sql.find(self.transaction, &Name::of_engine(&engine))? else { continue };
             let shown = self.shown(&relation.name);
-            for column in relation.columns.iter().filter(|column| column.default.as_deref().is_some_and(calls)) {
-                uses.push(format!("column {} of table {shown}", quoted(&column.name)));
-            }
+            let is_using = |at: &usize| relation.columns[*at].default.as_deref().is_some_and(calls);
+            let columns = (0..relation.visible()).filter(is_using).map(|at| quoted(&relation.columns[at].name));
+            uses.extend(columns.map(|column| format!("column {column} of table {shown}")));
+            let is_computed = |at: &usize| relation.columns[*at].computed.is_some() && is_using(at);
+            let indexes = relation.indexes.iter().filter(|index| index.columns.iter().any(&is_computed));
+            uses.extend(
+                indexes.map(|index| format!("index {}", self.shown(&Name::new(&relation.name.schema, &index.name)))),
+            );
             let checks = relation.notes.checks.iter().filter(|check| calls(&check.expression));
             uses.extend(checks.map(|check| format!("constraint {} on table {shown}", check.name)));
         }

@@ -227,7 +227,7 @@ fn orders(columns: &[ast::IndexColumn]) -> Vec<u8> {
         let options = &column.column.options;
         let is_descending = options.asc == Some(false);
         let nulls_first = options.nulls_first.unwrap_or(is_descending);
-        u8::from(is_descending) * DESCENDING | u8::from(nulls_first) * NULLS_FIRST
+        (u8::from(is_descending) * DESCENDING) | (u8::from(nulls_first) * NULLS_FIRST)
     };
     let orders: Vec<u8> = columns.iter().map(order).collect();
     if orders.iter().all(|order| *order == 0) { Vec::new() } else { orders }

@@ -31,6 +31,14 @@ const BYTES_TO_WRITE_MAX: usize = 4 << 30;
 /// Smaller values of expressions are not counted.
 const BYTES_HELD_MIN: usize = 32 << 10;
 
+/// What a common table expression has given.
+#[derive(Clone)]
+struct Given {
+    rows: Rc<Vec<Row>>,
+    /// The numbers of the writes to the registers that it depends on.
+    written: Vec<u64>,
+}
+
 /// The state of a running statement.
 pub(crate) struct Context<'c> {
     pub(crate) store: &'c dyn Store,
@@ -39,7 +47,7 @@ pub(crate) struct Context<'c> {
     /// What operators do, where somebody asks.
     pub(crate) probe: Option<Probe>,
     limits: Limits<'c>,
-    /// With how often something was written to one of them when it was written last.
+    /// What each register holds, and the number of the write that put it there.
     registers: RefCell<Vec<(Datum, u64)>>,
     /// How often something was written to registers.
     writes: Cell<u64>,
@@ -47,8 +55,7 @@ pub(crate) struct Context<'c> {
     operands: RefCell<Vec<Datum>>,
     /// Results of subqueries that capture nothing.
     slots: RefCell<Vec<Option<Datum>>>,
-    /// What common table expressions have given, and when the registers were written that they depend on.
-    commons: RefCell<Vec<Option<(Vec<u64>, Rc<Vec<Row>>)>>>,
+    commons: RefCell<Vec<Option<Given>>>,
     working: RefCell<Vec<Rc<Vec<Row>>>>,
     /// What foreign keys have to look at when the statement is over.
     pub(crate) pending: RefCell<Pending>,
@@ -240,7 +247,7 @@ impl<'c> Context<'c> {
     /// What a common table expression has given, unless a register was written since that it depends on.
     pub(crate) fn common(&self, at: usize, captures: &[usize]) -> Option<Rc<Vec<Row>>> {
         let (commons, registers) = (self.commons.borrow(), self.registers.borrow());
-        let (written, rows) = commons[at].as_ref()?;
+        let Given { rows, written } = commons[at].as_ref()?;
         let is_same = captures.iter().map(|register| registers[*register].1).eq(written.iter().copied());
         is_same.then(|| rows.clone())
     }
@@ -248,7 +255,7 @@ impl<'c> Context<'c> {
     pub(crate) fn set_common(&self, at: usize, captures: &[usize], rows: Rc<Vec<Row>>) {
         let registers = self.registers.borrow();
         let written = captures.iter().map(|register| registers[*register].1).collect();
-        self.commons.borrow_mut()[at] = Some((written, rows));
+        self.commons.borrow_mut()[at] = Some(Given { rows, written });
     }
 
     pub(crate) fn working(&self, at: usize) -> Rc<Vec<Row>> {

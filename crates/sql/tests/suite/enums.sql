@@ -526,3 +526,34 @@ select (with c0 as (select o.n v), c1 as (select v from c0 union all select v fr
 --> 16
 --> 16
 --> 16
+-- Arrays in parentheses are read as the type says, too.
+create type paren as enum ('a', 'b');
+create table parens (id int, m paren default $$a$$::paren, arr paren[] default (array['a'])::paren[], check (m <> $$b$$::paren));
+create view parens_seen as select * from parens where m = any((array['a'])::paren[]);
+create index parens_few on parens (id) where m = any(((array['a', 'b']))::paren[]);
+insert into parens(id) values (1);
+alter type paren rename value 'a' to 't';
+alter type paren rename value 'b' to 'a';
+alter type paren rename value 't' to 'b';
+insert into parens(id) values (2);
+select * from parens order by 1;
+--> 1|b|{b}
+--> 2|b|{b}
+select * from parens_seen order by 1;
+--> 1|b|{b}
+--> 2|b|{b}
+with recursive r as (select 'a'::paren m, 1 n union all select 'b', n+1 from r where n<3) select * from r;
+--> a|1
+--> b|2
+--> b|3
+-- Generated columns go with the column that they are computed of, and views with them.
+create type gone as enum ('a');
+create table gone_in (i int, m gone, g bool generated always as (m is null) stored);
+create view gone_seen as select g from gone_in;
+drop type gone;
+--! 2BP01
+drop type gone cascade;
+select column_name from information_schema.columns where table_name = 'gone_in';
+--> i
+select * from gone_seen;
+--! 42P01

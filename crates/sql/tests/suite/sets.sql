@@ -290,3 +290,95 @@ select exists(select 1 where v = 2), count(*) from r group by exists(select 1 wh
 --! 42P01
 select (select 1) + v, count(*) from r group by (select 1) + v order by 1;
 --! 42P01
+-- What stands beside a set is evaluated for each row that it gives.
+create table sids(id uuid primary key, n int);
+insert into sids select gen_random_uuid(), generate_series(1,3);
+select count(*) from sids;
+--> 3
+create sequence ssq;
+select count(distinct n), count(*) from (select nextval('ssq') n, generate_series(1,3)) x;
+--> 3|3
+select count(distinct n), count(*) from (select nextval('ssq') n, generate_series(1,2) + 10 from (values(1),(2)) v) x;
+--> 4|4
+select count(distinct r) from (select random() r, generate_series(1,5)) x;
+--> 5
+create table sj(id int, j jsonb);
+insert into sj values (1,'{"a":1,"b":2}'),(2,'{"a":3}'),(3,'{}');
+select (jsonb_each(j)).key, count(*) from sj group by (jsonb_each(j)).key order by 1;
+--> a|2
+--> b|1
+select distinct (jsonb_each(j)).key from sj order by (jsonb_each(j)).key;
+--> a
+--> b
+select id, (jsonb_each(j)).value from sj order by 1, 2;
+--> 1|1
+--> 1|2
+--> 2|3
+select (generate_series(1,2)).x;
+--! 42809
+select generate_series(1,2) over ();
+--! 42809
+select 1 + generate_series(1,3) filter (where false);
+--! 42809
+select unnest(distinct array[1]);
+--! 42809
+select unnest(array[2,1] order by 1);
+--! 42809
+select id from sj order by generate_series(1,2) for update;
+--! 0A000
+select * from "sequence row"('public.ssq'::bytea);
+--! 42883
+select "sequence row"('public.ssq'::bytea);
+--! 42883
+select id, generate_series(1,id), unnest(array[id, 7, 8]) from sj order by id desc, 2, 3;
+--> 3|1|3
+--> 3|2|7
+--> 3|3|8
+--> 2|1|2
+--> 2|2|7
+--> 2|NULL|8
+--> 1|1|1
+--> 1|NULL|7
+--> 1|NULL|8
+select generate_series(1,3) g, count(*) over () from sj order by 1;
+--> 1|3
+--> 1|3
+--> 1|3
+--> 2|3
+--> 2|3
+--> 2|3
+--> 3|3
+--> 3|3
+--> 3|3
+select sj.*, generate_series(1,2) from sj where id = 1 limit 1;
+--> 1|{"a": 1, "b": 2}|1
+-- Common table expressions within recursive ones see the last round.
+with recursive r(n) as (select 1 union all (with c as (select n+1 m from r where n<5) select m from c)) select * from r;
+--> 1
+--> 2
+--> 3
+--> 4
+--> 5
+with recursive r(n) as (select 1 union all select m from (with c as (select n+1 m from r where n<5) select m from c) q) select * from r;
+--> 1
+--> 2
+--> 3
+--> 4
+--> 5
+with recursive r(n) as (select 1 union select n from (with c as (select n+1 as n from r) select n from c where n < 5) x) select * from r;
+--> 1
+--> 2
+--> 3
+--> 4
+select id, (with recursive r(n) as (select sj.id union all (with c as (select n+1 m from r where n<4) select m from c)) select string_agg(n::text, ',') from r) from sj order by 1;
+--> 1|1,2,3,4
+--> 2|2,3,4
+--> 3|3,4
+with recursive r(d,n) as (select date '2020-01-01', 1 union all select '2020-02-02', n+1 from r where n<3) select * from r;
+--> 2020-01-01|1
+--> 2020-02-02|2
+--> 2020-02-02|3
+select id, (with x as (select sj.id as v) select sum((select v from x)) from generate_series(1,2)) from sj order by 1;
+--> 1|2
+--> 2|4
+--> 3|6
