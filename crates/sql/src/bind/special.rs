@@ -287,8 +287,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Whether a function may be called with the name of a schema. Where the catalog keeps the call of a function of an extension,
-    /// the extension was there.
+    /// Whether a function may be called with the name of a schema. Where the catalog keeps the call of one of an extension, that
+    /// was there.
     fn is_function_of(&self, schema: &str, name: &str) -> bool {
         match schema {
             "pg_catalog" => return true,
