@@ -2,6 +2,7 @@
 //!
 //! The server knows [`session::Session`] and [`sql::Sql`] and what these give, and nothing below them.
 
+mod backends;
 mod bind;
 mod catalog;
 mod copy;

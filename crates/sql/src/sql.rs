@@ -11,6 +11,7 @@ use osier::ids::TableId;
 use osier::table::Schema;
 use osier::{Database, Error, Table, Transaction, TransactionError, Value};
 
+use crate::backends::Backends;
 use crate::bind::{Binder, Names, RowNames};
 use crate::catalog::name::Name;
 use crate::catalog::numbers;
@@ -43,6 +44,7 @@ pub struct Sql {
     caches: Mutex<Vec<Weak<Mutex<Cache>>>>,
     temporary: Schemas,
     exchange: Exchange,
+    backends: Backends,
 }
 
 /// Who may connect.
@@ -82,6 +84,7 @@ impl Sql {
             caches: Mutex::default(),
             temporary: Schemas::default(),
             exchange: Exchange::default(),
+            backends: Backends::default(),
         });
         sql.temporary.prepare(&sql)?;
         Ok(sql)
@@ -157,6 +160,11 @@ impl Sql {
     /// What sessions send each other.
     pub(crate) fn exchange(&self) -> &Exchange {
         &self.exchange
+    }
+
+    /// The sessions of clients.
+    pub(crate) fn backends(&self) -> &Backends {
+        &self.backends
     }
 
     /// The statistics of tables.

@@ -34,7 +34,7 @@ use super::server::Server;
 use super::startup;
 use super::statistics::Slot;
 use super::stream::Stream;
-use super::watch::{Interruption, Watch};
+use super::watch::{Interruption, Termination, Watch};
 
 /// The longest message before a client has shown who it is.
 const UNKNOWN_MESSAGE_BYTES_MAX: usize = 10_000;
@@ -107,6 +107,7 @@ pub struct Connection {
     came_at: Instant,
     /// When the other connections of the thread had their turn.
     turn_at: Instant,
+    termination: Arc<Termination>,
     watch: Watch,
 }
 
@@ -118,8 +119,9 @@ pub async fn serve(server: Arc<Server>, slot: Arc<Slot>, arrival: Arrival) {
     }
     let input = Input::new(rest, UNKNOWN_MESSAGE_BYTES_MAX);
     let mut wire = Wire { stream, input, output: Output::default(), sent: 0 };
+    let termination = Arc::default();
     let begun = tokio::select! {
-        begun = startup::begin(&server, &mut wire, &startup, &mut seat) => begun,
+        begun = startup::begin(&server, &mut wire, &startup, &mut seat, &termination) => begun,
         () = tokio::time::sleep_until(deadline) => Err(too_late()),
         () = server.until_ending() => Err(ended_by_server()),
     };
@@ -127,7 +129,7 @@ pub async fn serve(server: Arc<Server>, slot: Arc<Slot>, arrival: Arrival) {
     let end = match begun {
         Ok(session) => {
             server.statistics.connected();
-            let mut connection = Connection::new(server.clone(), slot, wire, session);
+            let mut connection = Connection::new(server.clone(), slot, wire, session, termination);
             let end = connection.live().await;
             let Connection { wire: own, session, .. } = connection;
             wire = own;
@@ -152,8 +154,14 @@ pub async fn serve(server: Arc<Server>, slot: Arc<Slot>, arrival: Arrival) {
 }
 
 impl Connection {
-    fn new(server: Arc<Server>, slot: Arc<Slot>, wire: Wire, session: Session) -> Connection {
-        let watch = Watch::new(&server);
+    fn new(
+        server: Arc<Server>,
+        slot: Arc<Slot>,
+        wire: Wire,
+        session: Session,
+        termination: Arc<Termination>,
+    ) -> Connection {
+        let watch = Watch::new(&server, &termination);
         Connection {
             server,
             slot,
@@ -165,6 +173,7 @@ impl Connection {
             has_executed: false,
             came_at: Instant::now(),
             turn_at: Instant::now(),
+            termination,
             watch,
         }
     }
@@ -205,6 +214,9 @@ impl Connection {
     }
 
     async fn answer(&mut self, kind: u8, body: Bytes) -> Result<(), End> {
+        if self.termination.is_due() {
+            return Err(ended_by_server());
+        }
         if self.is_skipping && !matches!(kind, b'S' | b'X') {
             return Ok(());
         }
@@ -220,6 +232,7 @@ impl Connection {
         match answered {
             Ok(()) => Ok(()),
             Err(Failure::Connection(end)) => Err(end),
+            Err(Failure::Request(_)) if self.termination.is_due() => Err(ended_by_server()),
             Err(Failure::Request(error)) => {
                 self.fail(error).await?;
                 self.is_skipping = is_extended;
@@ -302,6 +315,7 @@ impl Connection {
         self.push_notifications().await?;
         Connection::push_reports(&mut self.wire.output, &mut self.session);
         self.wire.output.push_ready(status);
+        self.session.rests();
         self.has_executed = false;
         Ok(())
     }
@@ -374,7 +388,7 @@ impl Connection {
     pub async fn flush(&mut self) -> Result<(), End> {
         self.settle().await?;
         let limit = self.silence_max();
-        let Connection { wire, session, .. } = self;
+        let Connection { wire, session, termination, .. } = self;
         let sending = async {
             match limit {
                 None => Ok(wire.send().await),
@@ -385,6 +399,7 @@ impl Connection {
             biased;
             sent = sending => sent,
             end = notifications::overflow(session) => Ok(Err(end)),
+            () = termination.demanded() => Ok(Err(ended_by_server())),
         };
         sent.unwrap_or_else(|_| Err(self.too_silent()))
     }

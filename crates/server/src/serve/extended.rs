@@ -139,6 +139,7 @@ impl Connection {
     /// A name that is unknown, a portal that is over, what the statement fails with.
     pub async fn execute(&mut self, name: &str, rows_max: usize) -> Result<(), Failure> {
         let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        self.session.runs(&portal.prepared);
         match std::mem::replace(&mut portal.progress, Progress::Over { tag: None }) {
             Progress::Fresh if portal.prepared.kind() == Kind::Empty => {
                 portal.progress = Progress::Fresh;

@@ -23,6 +23,7 @@ impl Connection {
     /// # Errors
     /// What one of its statements fails with: those behind it are not run.
     pub async fn query(&mut self, text: &str) -> Result<(), Failure> {
+        self.session.runs_text(text);
         self.session.forget("");
         self.portals.remove("");
         match self.guard(|session| session.recall(text))? {

@@ -2,6 +2,8 @@
 //!
 //! Invariant: the first `ReadyForQuery` leaves together with all that comes before it.
 
+use std::sync::Arc;
+
 use osier_sql::{Session, Sql, SqlError, SqlState, scram};
 use pgwire::messages::startup::{BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
 
@@ -11,6 +13,7 @@ use super::errors::End;
 use super::registry::Seat;
 use super::server::Server;
 use super::startup_packet::{Startup, settings_of_options};
+use super::watch::Termination;
 
 /// The newest version of the protocol, 3.2, in which secrets may be long.
 const NEWEST_MINOR: u16 = 2;
@@ -20,7 +23,13 @@ const LONG_SECRET_BYTES: usize = 32;
 ///
 /// # Errors
 /// A client that is not let in, or asks for what is not there.
-pub async fn begin(server: &Server, wire: &mut Wire, startup: &Startup, seat: &mut Seat) -> Result<Session, End> {
+pub async fn begin(
+    server: &Server,
+    wire: &mut Wire,
+    startup: &Startup,
+    seat: &mut Seat,
+    termination: &Arc<Termination>,
+) -> Result<Session, End> {
     let minor = negotiate(wire, startup);
     let sql = server.sql.get().ok_or(End::Closed)?;
     let role = authenticate(server, sql, wire, startup.user()).await?;
@@ -32,6 +41,8 @@ pub async fn begin(server: &Server, wire: &mut Wire, startup: &Startup, seat: &m
     let secret = if minor >= 2 { &long[..] } else { &long[..4] };
     let number = seat.register(secret.to_vec(), session.canceller());
     session.set_backend_pid(number);
+    let termination = termination.clone();
+    session.register(move || termination.demand());
     wire.output.push(&BackendKeyData::new(number, SecretKey::Bytes(secret.to_vec().into())));
     Ok(session)
 }

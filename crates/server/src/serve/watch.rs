@@ -5,16 +5,45 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
 use super::server::Server;
 
+/// Says that a connection is to end, though the server goes on.
+#[derive(Default)]
+pub struct Termination {
+    is_due: AtomicBool,
+    told: Notify,
+}
+
+impl Termination {
+    /// Has the connection end, when it has ended the statement that it runs.
+    pub fn demand(&self) {
+        self.is_due.store(true, Ordering::Release);
+        self.told.notify_one();
+    }
+
+    /// Waits until it is to end.
+    pub async fn demanded(&self) {
+        if !self.is_due() {
+            self.told.notified().await;
+        }
+    }
+
+    /// Whether it is to end.
+    pub fn is_due(&self) -> bool {
+        self.is_due.load(Ordering::Acquire)
+    }
+}
+
 /// Why a connection waits no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
-    /// The server ends.
+    /// The server ends, or the connection is to.
     Ending,
     /// The client was silent for too long.
     Silence,
@@ -22,7 +51,7 @@ pub enum Interruption {
 
 /// What is watched.
 pub struct Watch {
-    /// Over when the server ends.
+    /// Over when the server ends, or the connection is to.
     ending: Pin<Box<dyn Future<Output = ()>>>,
     /// Rings at the end of the silence, or before it: who asks again sets it anew only when it has rung.
     timer: Pin<Box<Sleep>>,
@@ -30,9 +59,14 @@ pub struct Watch {
 
 impl Watch {
     /// Begins to watch.
-    pub fn new(server: &Arc<Server>) -> Watch {
-        let server = server.clone();
-        let ending = Box::pin(async move { server.until_ending().await });
+    pub fn new(server: &Arc<Server>, termination: &Arc<Termination>) -> Watch {
+        let (server, termination) = (server.clone(), termination.clone());
+        let ending = Box::pin(async move {
+            tokio::select! {
+                () = server.until_ending() => {}
+                () = termination.demanded() => {}
+            }
+        });
         Watch { ending, timer: Box::pin(tokio::time::sleep(Duration::ZERO)) }
     }
 

@@ -58,6 +58,7 @@ asked! {
     "pg_notification_queue_usage" () -> Float8;
     "pg_cancel_backend" (Int4) -> Bool;
     "pg_terminate_backend" (Int4) -> Bool;
+    "pg_terminate_backend" (Int4, Int8) -> Bool;
 }
 
 functions! {

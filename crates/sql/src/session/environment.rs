@@ -11,7 +11,7 @@ use crate::catalog::listing;
 use crate::catalog::name::Name;
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::{Object, Rights};
-use crate::catalog::system::{self, Catalog, Seen, SessionFacts};
+use crate::catalog::system::{self, Catalog, Seen};
 use crate::catalog::temporary;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -42,7 +42,7 @@ pub(super) struct Environment<'e> {
 }
 
 /// Microseconds since 1970.
-pub(super) fn now_us() -> i64 {
+pub(crate) fn now_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
@@ -50,13 +50,9 @@ pub(super) fn now_us() -> i64 {
 impl Environment<'_> {
     /// The catalog as the statement sees it.
     fn catalog(&self) -> Catalog<'_> {
-        let session = SessionFacts {
-            pid: self.core.backend_pid,
-            transaction_start_us: self.core.transaction_start_us,
-            statement_start_us: self.statement_start_us,
-        };
+        let Environment { store, statement_start_us, ref seen, .. } = *self;
         let Core { sql, settings, advisory, .. } = self.core;
-        Catalog { sql, store: self.store, settings, user: settings.user(), session, advisory, seen: &self.seen }
+        Catalog { sql, store, settings, user: settings.user(), statement_start_us, advisory, seen }
     }
 
     /// The sequence that an argument names, as the engine does, if the user has one of some rights on it.
@@ -194,7 +190,7 @@ impl Environment<'_> {
     }
 
     /// Lets others run for so many seconds, or until the statement is to end.
-    fn sleep(&self, seconds: f64) -> Result<Datum> {
+    pub(super) fn sleep(&self, seconds: f64) -> Result<Datum> {
         let Ok(length) = Duration::try_from_secs_f64(seconds.max(0.0)) else {
             let message = "a time to sleep must be a number of seconds";
             return Err(SqlError::new(SqlState::NumericValueOutOfRange, message));
@@ -340,6 +336,7 @@ impl function::Environment for Environment<'_> {
                 Datum::Timestamp(us) => self.sleep_until(Ok(us)),
                 _ => Ok(Datum::Null),
             },
+            "pg_cancel_backend" | "pg_terminate_backend" => self.signal(function, arguments),
             "pg_notify" | "pg_listening_channels" | "pg_notification_queue_usage" => {
                 self.core.ask_notifying(function, arguments)
             }

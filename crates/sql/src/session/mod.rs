@@ -19,6 +19,7 @@ mod open;
 mod prepared;
 mod run;
 mod setting;
+mod signal;
 mod statement;
 mod temporary;
 mod transaction;
@@ -30,6 +31,7 @@ use std::sync::{Arc, Mutex};
 use osier::{Receipt, Savepoint};
 use sqlparser::ast;
 
+use crate::backends::Backend;
 use crate::catalog::objects::Objects;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -37,8 +39,8 @@ use crate::settings::Settings;
 use crate::sql::Sql;
 use crate::types::{Declared, Type};
 pub(crate) use cache::Cache;
-pub(crate) use environment::DATABASE;
 use environment::Values;
+pub(crate) use environment::{DATABASE, now_us};
 use open::OpenTransaction;
 use statement::Planned;
 
@@ -95,7 +97,7 @@ impl Prepared {
 
     /// Returns its text, as the parser understood it.
     pub fn text(&self) -> String {
-        self.parsed.0.as_deref().map_or_else(String::new, crate::parse::own::text)
+        self.parsed.text()
     }
 
     /// Returns the types of its parameters, the first one being `$1`.
@@ -177,6 +179,12 @@ pub use cancel::Canceller;
 #[derive(Clone, Debug)]
 pub struct Parsed(Option<Arc<ast::Statement>>);
 
+impl Parsed {
+    pub(crate) fn text(&self) -> String {
+        self.0.as_deref().map_or_else(String::new, crate::parse::own::text)
+    }
+}
+
 /// A client's connection to a database.
 ///
 /// What is open is rolled back before the advisory locks are given back: fields are dropped in this order.
@@ -191,6 +199,8 @@ struct Core {
     cache: cache::Shared,
     user: String,
     backend_pid: i32,
+    /// As other sessions see it.
+    backend: Option<Arc<Backend>>,
     settings: Arc<Settings>,
     /// The settings without those of `SET LOCAL`.
     lasting: Arc<Settings>,
@@ -290,6 +300,7 @@ impl Session {
             cache: sql.new_cache(),
             user: user.to_owned(),
             backend_pid: 0,
+            backend: None,
             lasting: settings.clone(),
             before: settings.clone(),
             told: settings.clone(),
@@ -322,6 +333,30 @@ impl Session {
     pub fn set_backend_pid(&mut self, pid: i32) {
         self.core.backend_pid = pid;
         self.core.advisory.set_holder(pid);
+    }
+
+    /// Lists the session under its number for other ones, which `end` it by `pg_terminate_backend`: it tells the server, which
+    /// drops the session soon.
+    pub fn register(&mut self, end: impl Fn() + Send + Sync + 'static) {
+        let Core { sql, backend_pid, settings, canceller, .. } = &self.core;
+        let backend = Arc::new(Backend::new(*backend_pid, settings.clone(), canceller.clone(), end));
+        sql.backends().add(backend.clone());
+        self.core.backend = Some(backend);
+    }
+
+    /// Notes for other sessions that it runs the statements of a text.
+    pub fn runs_text(&self, text: &str) {
+        self.core.backend.iter().for_each(|backend| backend.runs_text(text));
+    }
+
+    /// Notes for other sessions that it runs a statement.
+    pub fn runs(&self, prepared: &Prepared) {
+        self.core.backend.iter().for_each(|backend| backend.runs(&prepared.parsed));
+    }
+
+    /// Notes for other sessions that it waits for its client.
+    pub fn rests(&self) {
+        self.core.backend.iter().for_each(|backend| backend.rests(self.status(), &self.core.settings));
     }
 
     /// Returns what ends its statements.

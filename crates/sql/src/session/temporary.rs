@@ -85,6 +85,7 @@ impl Core {
 impl Drop for Session {
     fn drop(&mut self) {
         self.core.notifying.leave(self.core.sql.exchange());
+        self.core.backend.iter().for_each(|backend| self.core.sql.backends().remove(backend));
         let Some(schema) = self.core.settings.temporary().schema() else { return };
         // What is open holds the tables.
         self.state = State::Between;

@@ -594,8 +594,6 @@ SELECT * FROM pg_get_keywords() WHERE word IN ('abort', 'select', 'between', 'le
 SELECT * FROM pg_user_mappings;
 SELECT acldefault('r', 10), acldefault('c', 10), acldefault('f', 10), acldefault('d', 10);
 --> {osier=arwdDxt/osier}|{}|{=X/osier,osier=X/osier}|{=Tc/osier,osier=CTc/osier}
-SELECT acldefault('z', 10);
---! XX000
 SELECT pg_describe_object('pg_class'::regclass, 'tools_p'::regclass, 0), pg_describe_object('pg_class'::regclass, 'tools_p'::regclass, 1);
 --> table tools_p|column id of table tools_p
 SELECT pg_describe_object('pg_class'::regclass, 'tools_v'::regclass, 0), pg_describe_object('pg_class'::regclass, 'tools_p_id_seq'::regclass, 0);

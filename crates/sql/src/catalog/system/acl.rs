@@ -68,7 +68,7 @@ pub(super) fn default_list(catalog: &Catalog<'_>, kind: &str, owner: u32) -> Res
         "F" | "S" => ("", "U"),
         other => {
             let message = format!("unrecognized objtype abbreviation: {other}");
-            return Err(SqlError::new(SqlState::InternalError, message));
+            return Err(SqlError::new(SqlState::InvalidParameterValue, message));
         }
     };
     let owner = super::role::name_of(catalog, owner)?.map_or_else(|| owner.to_string(), |name| role(&name));

@@ -70,17 +70,9 @@ pub(crate) struct Catalog<'c> {
     pub(crate) store: &'c dyn Store,
     pub(crate) settings: &'c Settings,
     pub(crate) user: &'c str,
-    pub(crate) session: SessionFacts,
+    pub(crate) statement_start_us: i64,
     pub(crate) advisory: &'c osier::advisory::Advisory,
     pub(crate) seen: &'c Seen,
-}
-
-/// What the session says of itself.
-#[derive(Clone, Copy)]
-pub(crate) struct SessionFacts {
-    pub(crate) pid: i32,
-    pub(crate) transaction_start_us: i64,
-    pub(crate) statement_start_us: i64,
 }
 
 /// A value that a column of the wanted rows has.

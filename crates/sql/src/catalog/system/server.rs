@@ -1,14 +1,18 @@
 //! `pg_database`, `pg_tablespace`, `pg_settings`, `pg_stat_activity`, `pg_locks`, `pg_timezone_names`.
 
+use std::sync::Arc;
+
 use osier::advisory::{Mode, Space};
 
 use super::snapshot::{Sort, derived_oid};
 use super::{Catalog, DATABASE, FIRST_ROLE, class, oid, role, text};
+use crate::backends::Backend;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::Result;
 use crate::function::{EXTENSIONS, Extension};
 use crate::run::Row;
+use crate::session::Status;
 use crate::value::interval::Interval;
 
 /// `pg_database`: there is one.
@@ -75,34 +79,46 @@ pub(super) fn settings(catalog: &Catalog<'_>) -> Vec<Row> {
     catalog.settings.all().map(row).collect()
 }
 
-/// `pg_stat_activity`: the session that asks. Sessions know nothing of each other.
+/// `pg_stat_activity`: all sessions. What those of other roles do is shown to who has these roles.
 pub(super) fn activity(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
-    let at = Datum::Timestamp;
-    let (transaction, statement) = (catalog.session.transaction_start_us, catalog.session.statement_start_us);
-    Ok(vec![vec![
-        oid(DATABASE),
-        text(crate::session::DATABASE),
-        Int(catalog.session.pid.into()),
-        Null,
-        oid(role::number(catalog.settings.session_user())),
-        text(catalog.settings.session_user()),
-        text(catalog.settings.show("application_name").unwrap_or_default()),
-        Null,
-        Null,
-        Null,
-        Null,
-        at(transaction),
-        at(statement),
-        at(statement),
-        Null,
-        Null,
-        text("active"),
-        Null,
-        Null,
-        Null,
-        Null,
-        text("client backend"),
-    ]])
+    let objects = catalog.store.objects(catalog.sql)?;
+    let at = |us: Option<i64>| us.map_or(Null, Datum::Timestamp);
+    let row = |backend: Arc<Backend>| {
+        let activity = backend.activity();
+        let is_seen = catalog.settings.is_superuser() || objects.is_owner(catalog.user, &backend.user);
+        let seen = |value: Datum| if is_seen { value } else { Null };
+        let state = match activity.resting {
+            None => "active",
+            Some(Status::Idle) => "idle",
+            Some(Status::Open) => "idle in transaction",
+            Some(Status::Failed) => "idle in transaction (aborted)",
+        };
+        vec![
+            oid(DATABASE),
+            text(crate::session::DATABASE),
+            Int(backend.pid.into()),
+            Null,
+            oid(role::number(&backend.user)),
+            text(backend.user.clone()),
+            text(activity.settings.show("application_name").unwrap_or_default()),
+            Null,
+            Null,
+            Null,
+            seen(at(Some(backend.started_us))),
+            seen(at(activity.transaction_us)),
+            seen(at(activity.statement_us)),
+            seen(at(Some(activity.changed_us))),
+            Null,
+            Null,
+            seen(text(state)),
+            Null,
+            Null,
+            Null,
+            if is_seen { text(activity.text()) } else { text("<insufficient privilege>") },
+            text("client backend"),
+        ]
+    };
+    Ok(catalog.sql.backends().list().into_iter().map(row).collect())
 }
 
 /// `pg_locks`: the advisory locks of all sessions. What transactions lock beside them is not listed.
@@ -136,7 +152,7 @@ pub(super) fn locks(catalog: &Catalog<'_>) -> Vec<Row> {
 
 /// `pg_timezone_names`, as of the beginning of the statement.
 pub(super) fn time_zones(catalog: &Catalog<'_>) -> Vec<Row> {
-    let now = jiff::Timestamp::from_microsecond(catalog.session.statement_start_us).unwrap_or_default();
+    let now = jiff::Timestamp::from_microsecond(catalog.statement_start_us).unwrap_or_default();
     let row = |name: jiff::tz::TimeZoneName| {
         let zone = jiff::tz::TimeZone::get(name.as_str()).ok()?;
         let info = zone.to_offset_info(now);
