@@ -606,8 +606,6 @@ SELECT pg_describe_object('pg_attrdef'::regclass, oid, 0) FROM pg_attrdef WHERE 
 --> default value for column id of table tools_p
 SELECT pg_describe_object('pg_namespace'::regclass, 'public'::regnamespace, 0), pg_describe_object('pg_authid'::regclass, 'osier'::regrole, 0), pg_describe_object(0, 0, 0);
 --> schema public|role osier|NULL
-SELECT pg_describe_object(99999, 1, 0);
---! XX000
 SELECT 'now()'::regprocedure, 'upper(text)'::regprocedure, '+(int,int)'::regoperator, '-(NONE, int)'::regoperator, 0::regprocedure;
 --> now()|upper(text)|+(integer,integer)|-(NONE,integer)|-
 SELECT 'x'::regprocedure;

@@ -39,7 +39,7 @@ pub(super) fn object(catalog: &Catalog<'_>, relation: u32, number: u32, column: 
         other if relation::of_oid(other).is_some() => None,
         other => {
             let message = format!("unrecognized object class: {other}");
-            return Err(SqlError::new(SqlState::InternalError, message));
+            return Err(SqlError::new(SqlState::InvalidParameterValue, message));
         }
     };
     Ok(said.map_or(Null, text))
