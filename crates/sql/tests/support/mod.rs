@@ -81,7 +81,9 @@ impl Output for Rows {
 
 impl Client {
     pub fn new(sql: &Arc<Sql>) -> Client {
-        Client { session: Session::new(sql, Sql::FIRST_ROLE).expect("a session"), has_rows: false }
+        let mut session = Session::new(sql, Sql::FIRST_ROLE).expect("a session");
+        session.register(|| {});
+        Client { session, has_rows: false }
     }
 
     /// Runs the statements of a text, and returns the rows of the last one, or its tag where it has none.
