@@ -87,6 +87,15 @@ impl Activity {
             Statement::Parsed(parsed) => beginning(&parsed.text()).to_owned(),
         }
     }
+
+    /// A statement begins, and a transaction, where none is open.
+    fn begin(&mut self) {
+        let now = now_us();
+        self.resting = None;
+        self.statement_us = Some(now);
+        self.transaction_us = self.transaction_us.or(Some(now));
+        self.changed_us = now;
+    }
 }
 
 fn beginning(text: &str) -> &str {
@@ -162,15 +171,5 @@ impl Backend {
     pub(crate) fn terminate(&self) {
         (self.end)();
         self.canceller.cancel();
-    }
-}
-
-impl Activity {
-    fn begin(&mut self) {
-        let now = now_us();
-        self.resting = None;
-        self.statement_us = Some(now);
-        self.transaction_us = self.transaction_us.or(Some(now));
-        self.changed_us = now;
     }
 }

@@ -320,11 +320,20 @@ pub(crate) fn common(at: usize, table: &CommonTable, context: &Context<'_>) -> R
 
 /// All rows of a plan.
 pub(crate) fn all(plan: &Plan, context: &Context<'_>) -> Result<Vec<Row>> {
+    gather(plan, context, Context::keep)
+}
+
+/// All rows of a plan, which are to be written.
+pub(crate) fn all_to_write(plan: &Plan, context: &Context<'_>) -> Result<Vec<Row>> {
+    gather(plan, context, Context::keep_to_write)
+}
+
+fn gather<'c>(plan: &Plan, context: &Context<'c>, keep: fn(&Context<'c>, usize) -> Result<()>) -> Result<Vec<Row>> {
     let mut cursor = open(plan, context)?;
     let mut rows = Vec::new();
     while let Some(row) = cursor.next()? {
         context.tick()?;
-        context.keep(row_bytes(&row))?;
+        keep(context, row_bytes(&row))?;
         rows.push(row);
     }
     Ok(rows)

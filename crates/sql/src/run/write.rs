@@ -13,8 +13,9 @@ use osier::{Error, TransactionError, Value};
 
 use super::probe::Merged;
 use super::scan::{by_key, loaded, with_encoded, with_encoded_row};
+use super::set::all_to_write;
 
-use super::{Context, Row, evaluate, foreign, open};
+use super::{Context, Row, evaluate, foreign};
 use crate::catalog::relation::Relation;
 use crate::copy::direct;
 use crate::datum::Datum;
@@ -71,7 +72,7 @@ struct Writer<'c> {
 
 impl Writer<'_> {
     fn insert(&mut self, input: &Plan, conflict: Option<&Conflict>) -> Result<()> {
-        for row in to_write(input, self.context)? {
+        for row in all_to_write(input, self.context)? {
             self.context.tick()?;
             self.insert_row(row, conflict)?;
         }
@@ -128,7 +129,7 @@ impl Writer<'_> {
     fn update(&mut self, input: &Plan, assignments: &[(usize, Expr)]) -> Result<()> {
         let mut seen = HashSet::new();
         let mut changes = Vec::new();
-        for row in to_write(input, self.context)? {
+        for row in all_to_write(input, self.context)? {
             self.context.tick()?;
             let old = &row[..self.write.relation.columns.len()];
             if self.is_first(&mut seen, old) {
@@ -158,7 +159,7 @@ impl Writer<'_> {
     fn delete(&mut self, input: &Plan) -> Result<()> {
         let mut seen = HashSet::new();
         self.context.pending.borrow_mut().begin_step();
-        for row in to_write(input, self.context)? {
+        for row in all_to_write(input, self.context)? {
             self.context.tick()?;
             if self.is_first(&mut seen, &row[..self.write.relation.columns.len()]) {
                 self.delete_row(&row)?;
@@ -183,7 +184,7 @@ impl Writer<'_> {
         let columns = self.write.relation.columns.len();
         let mut seen = HashSet::new();
         let (mut gone, mut changes, mut new) = (Vec::new(), Vec::new(), Vec::new());
-        let rows = to_write(input, self.context)?;
+        let rows = all_to_write(input, self.context)?;
         let count = rows.len();
         for mut row in rows {
             self.context.tick()?;
@@ -259,18 +260,6 @@ impl Writer<'_> {
         }
         Ok(())
     }
-}
-
-/// All rows of a plan, which are to be written.
-fn to_write(plan: &Plan, context: &Context<'_>) -> Result<Vec<Row>> {
-    let mut cursor = open(plan, context)?;
-    let mut rows = Vec::new();
-    while let Some(row) = cursor.next()? {
-        context.tick()?;
-        context.keep_to_write(super::row_bytes(&row))?;
-        rows.push(row);
-    }
-    Ok(rows)
 }
 
 /// The sequence that gives the hidden keys of a table, if it has some.
