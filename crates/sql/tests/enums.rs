@@ -186,3 +186,38 @@ fn types_belong_to_who_made_them() {
     client.run("ALTER ROLE joe RENAME TO jim; SET ROLE jim; ALTER TYPE own.mine ADD VALUE 'b'; RESET ROLE");
     client.run("DROP SCHEMA own CASCADE; DROP ROLE jim; DROP TYPE s.mood");
 }
+
+/// What was prepared in a transaction that was rolled back knows nothing of what others make.
+#[test]
+fn numbers_are_given_once() {
+    let sql = open(&directory("enum_numbers"));
+    let mut client = Client::new(&sql);
+    client.run("BEGIN; CREATE TYPE mood AS ENUM ('sad', 'ok')");
+    let number = client.run("SELECT 'mood'::regtype::oid");
+    let statement = client.session.prepare("SELECT $1::mood", &[]).expect("a query");
+    client.run("ROLLBACK; CREATE TYPE fruit AS ENUM ('apple', 'pear')");
+    assert_ne!(client.run("SELECT 'fruit'::regtype::oid"), number);
+    assert_eq!(client.call(&statement, "apple").unwrap_err().code(), "22P02");
+    assert_eq!(client.call(&statement, "sad").unwrap_err().code(), "42704");
+    let kinds = [
+        ("TABLE {} (i int)", "'{}'::regclass::oid"),
+        ("SEQUENCE {}", "'{}'::regclass::oid"),
+        ("VIEW {} AS SELECT 1", "'{}'::regclass::oid"),
+        ("SCHEMA {}", "'{}'::regnamespace::oid"),
+        ("ROLE {}", "'{}'::regrole::oid"),
+        ("TYPE {} AS ENUM ()", "'{}'::regtype::oid"),
+    ];
+    for (definition, number) in kinds {
+        let mut given = Vec::new();
+        for (name, end) in [("first", "ROLLBACK"), ("second", "ROLLBACK"), ("third", "COMMIT"), ("fourth", "COMMIT")] {
+            client.run(&format!("BEGIN; CREATE {}", definition.replace("{}", name)));
+            given.push(client.run(&format!("SELECT {}", number.replace("{}", name))));
+            client.run(end);
+        }
+        given.sort();
+        given.dedup();
+        assert_eq!(given.len(), 4, "{definition}: {given:?}");
+        let what = definition.split(' ').next().expect("a word");
+        client.run(&format!("DROP {what} third; DROP {what} fourth"));
+    }
+}

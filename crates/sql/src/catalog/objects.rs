@@ -6,11 +6,14 @@
 //! Invariants:
 //! - Whoever writes a row changes the notes of the table, too. What was read of one handle of the table holds as long as the
 //!   handle does, and a transaction that has looked at it conflicts with one that changes it.
+//! - A number is given once, also where the transaction that asked for it is rolled back: this process remembers the last one
+//!   that it gave, and whoever writes a row writes that into the notes.
 //! - The notes have the sum of the hashes of all rows. Rows that do not add up to it are those of a transaction that is being
 //!   committed right now: who reads them is run again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use osier::table::{KeyRange, Schema, Type as Column};
 use osier::{Database, Error, Table, Transaction, TransactionError, Value};
@@ -320,7 +323,7 @@ pub(crate) fn prepare(db: &Database) -> Result<()> {
 struct Mark {
     /// The sum of the hashes of all rows.
     sum: u64,
-    /// How often something has changed; numbers of objects, too.
+    /// How often something has changed, and no less than any number that an object has had.
     changes: u32,
 }
 
@@ -442,9 +445,18 @@ pub(crate) fn remove(transaction: &Transaction<'_>, kind: Kind, name: &str) -> R
     change(transaction, kind, name, None)
 }
 
+/// The last number that this process has given, in whatever database: a statement that was prepared in a transaction which was
+/// rolled back may still know the object that had it.
+static LAST_GIVEN: AtomicU32 = AtomicU32::new(0);
+
 /// A number that no object has had.
 pub(crate) fn new_number(transaction: &Transaction<'_>) -> Result<u32> {
-    Ok(Mark::of(&transaction.table(TABLE)?)?.changes + 1)
+    let written = Mark::of(&transaction.table(TABLE)?)?.changes;
+    let next = |last: u32| last.max(written).checked_add(1);
+    let before = LAST_GIVEN.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+    before.ok().and_then(next).ok_or_else(|| {
+        SqlError::new(SqlState::ProgramLimitExceeded, "there are no numbers left for objects of the catalog")
+    })
 }
 
 fn change(transaction: &Transaction<'_>, kind: Kind, name: &str, definition: Option<&str>) -> Result<()> {
@@ -459,7 +471,7 @@ fn change(transaction: &Transaction<'_>, kind: Kind, name: &str, definition: Opt
     if let Some(before) = &before {
         mark.sum = mark.sum.wrapping_sub(hash(kind, name, before));
     }
-    mark.changes += 1;
+    mark.changes = mark.changes.saturating_add(1).max(LAST_GIVEN.load(Ordering::Acquire));
     match definition {
         Some(definition) => {
             mark.sum = mark.sum.wrapping_add(hash(kind, name, definition));
