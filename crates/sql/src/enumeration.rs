@@ -4,13 +4,14 @@
 //! added takes one of a gap, so rows that are there stay as they are.
 //!
 //! Invariants:
-//! - A number belongs to one label as long as there is the type. The label may get another text.
+//! - A number belongs to one label as long as there is the type. The label may get another text. One that a transaction added
+//!   which was rolled back is given to no other text while the process runs: prepared statements may still have it.
 //! - Types are the same where their numbers in the catalog are. Two definitions of one type may be in use at once, by statements
 //!   of before and behind a change.
 //! - Whatever was defined stays in memory until the process ends, each definition and each label once: so a [`Type`] and a value
 //!   are copied without a count.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
@@ -139,6 +140,19 @@ impl EnumType {
         EnumType(known)
     }
 
+    /// The numbers that labels with another text have, or had in transactions that were rolled back, in their order.
+    pub(crate) fn numbers_beside(self, text: &str) -> Vec<i64> {
+        let interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+        let definitions = interned.types.get(&self.0.oid).into_iter().flatten();
+        let labels = definitions.flat_map(|known| &known.labels).filter(|label| label.text != text);
+        labels.map(|label| label.number).collect::<BTreeSet<i64>>().into_iter().collect()
+    }
+
+    /// Whether it is the same type with the same labels, and has the same name.
+    pub(crate) fn is_same_definition(self, other: EnumType) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+
     /// What the catalog keeps of it.
     pub(crate) fn definition(self) -> Definition {
         Definition {
@@ -242,11 +256,11 @@ pub(crate) enum Position {
     After(String),
 }
 
-/// Adds a label.
+/// Adds a label, with none of the numbers that are `taken`.
 ///
 /// # Errors
 /// A label that cannot be, a neighbour that is not there, and no room between two labels.
-pub(crate) fn add(labels: &mut Vec<Label>, text: &str, position: &Position) -> Result<()> {
+pub(crate) fn add(labels: &mut Vec<Label>, text: &str, position: &Position, taken: &[i64]) -> Result<()> {
     check_text(text)?;
     check_count(labels.len() + 1)?;
     let at = match position {
@@ -255,14 +269,7 @@ pub(crate) fn add(labels: &mut Vec<Label>, text: &str, position: &Position) -> R
         Position::After(other) => need(labels, other)? + 1,
     };
     let before = at.checked_sub(1).map(|at| labels[at].number);
-    let number = match (before, labels.get(at)) {
-        (None, None) => Some(GAP),
-        (Some(before), None) => before.checked_add(GAP),
-        (None, Some(behind)) => behind.number.checked_sub(GAP),
-        // Both are far from the ends of what 64 bits hold.
-        (Some(before), Some(behind)) => Some(before + (behind.number - before) / 2).filter(|number| *number != before),
-    };
-    let Some(number) = number else {
+    let Some(number) = free(before, labels.get(at).map(|behind| behind.number), taken) else {
         let message = format!("there is no room for another label beside \"{}\"", labels[at.saturating_sub(1)].text);
         return Err(SqlError::new(SqlState::ProgramLimitExceeded, message).with_hint(
             "Make another type with all labels, and give it to the columns: \
@@ -271,6 +278,20 @@ pub(crate) fn add(labels: &mut Vec<Label>, text: &str, position: &Position) -> R
     };
     labels.insert(at, Label { number, text: text.to_owned(), of: 0 });
     Ok(())
+}
+
+/// A number between two others that is not taken.
+fn free(before: Option<i64>, behind: Option<i64>, taken: &[i64]) -> Option<i64> {
+    match (before, behind) {
+        (None, None) => free(Some(0), None, taken),
+        (Some(before), None) => before.max(taken.last().copied().unwrap_or(before)).checked_add(GAP),
+        (None, Some(behind)) => behind.min(taken.first().copied().unwrap_or(behind)).checked_sub(GAP),
+        (Some(before), Some(behind)) => {
+            let next = taken.iter().copied().find(|number| *number > before).map_or(behind, |next| next.min(behind));
+            // Both are far from the ends of what 64 bits hold.
+            Some(before + (next - before) / 2).filter(|number| *number != before)
+        }
+    }
 }
 
 /// Gives a label another text.
@@ -333,18 +354,39 @@ pub(crate) mod tests {
     #[test]
     fn labels_are_added_where_they_are_asked_for_until_a_gap_is_full() {
         let mut labels = definition(1, &["b", "d"]).labels;
-        add(&mut labels, "a", &Position::Before("b".to_owned())).expect("room");
-        add(&mut labels, "c", &Position::After("b".to_owned())).expect("room");
-        add(&mut labels, "e", &Position::Last).expect("room");
+        add(&mut labels, "a", &Position::Before("b".to_owned()), &[]).expect("room");
+        add(&mut labels, "c", &Position::After("b".to_owned()), &[]).expect("room");
+        add(&mut labels, "e", &Position::Last, &[]).expect("room");
         assert_eq!(texts(&labels), ["a", "b", "c", "d", "e"]);
         assert!(labels.is_sorted_by_key(|label| label.number));
-        let full = (0..100).find_map(|at| add(&mut labels, &format!("x{at}"), &Position::After("a".to_owned())).err());
+        let full =
+            (0..100).find_map(|at| add(&mut labels, &format!("x{at}"), &Position::After("a".to_owned()), &[]).err());
         assert_eq!(full.expect("the gap has an end").code(), "54000");
         assert!(labels.len() > 40 && labels.windows(2).all(|pair| pair[0].number < pair[1].number));
-        assert_eq!(add(&mut labels, "z", &Position::Before("nosuch".to_owned())).unwrap_err().code(), "22023");
+        assert_eq!(add(&mut labels, "z", &Position::Before("nosuch".to_owned()), &[]).unwrap_err().code(), "22023");
         assert_eq!(rename(&mut labels, "a", "b").unwrap_err().code(), "42710");
         rename(&mut labels, "a", "A").expect("free");
         assert_eq!(labels[0].text, "A");
+    }
+
+    #[test]
+    fn a_number_that_was_given_goes_to_no_other_label() {
+        let first = definition(104, &["a", "d"]);
+        let mut rolled_back = first.clone();
+        for (text, position) in [("b", Position::After("a".to_owned())), ("e", Position::Last)] {
+            add(&mut rolled_back.labels, text, &position, &EnumType::of(&first).numbers_beside(text)).expect("room");
+        }
+        EnumType::of(&rolled_back);
+        let number = |labels: &[Label], text: &str| labels.iter().find(|label| label.text == text).expect("it").number;
+        for (text, position) in [("b", Position::After("a".to_owned())), ("e", Position::Last)] {
+            let mut again = first.clone();
+            add(&mut again.labels, text, &position, &EnumType::of(&first).numbers_beside(text)).expect("room");
+            assert_eq!(number(&again.labels, text), number(&rolled_back.labels, text), "the same label");
+            let mut other = first.clone();
+            add(&mut other.labels, "x", &position, &EnumType::of(&first).numbers_beside("x")).expect("room");
+            assert!(rolled_back.labels.iter().all(|label| label.number != number(&other.labels, "x")), "{text}");
+            assert!(other.labels.is_sorted_by_key(|label| label.number));
+        }
     }
 
     #[test]
@@ -353,7 +395,7 @@ pub(crate) mod tests {
         let (one, again) = (EnumType::of(&first), EnumType::of(&first));
         assert!(std::ptr::eq(one.0, again.0));
         let mut changed = first.clone();
-        add(&mut changed.labels, "z", &Position::Last).expect("room");
+        add(&mut changed.labels, "z", &Position::Last, &[]).expect("room");
         let changed = EnumType::of(&changed);
         assert!(changed == one && changed.label("z").is_ok() && one.label("z").is_err());
         assert!(std::ptr::eq(one.label("x").expect("x"), changed.label("x").expect("x")), "labels are kept once");

@@ -221,3 +221,49 @@ fn numbers_are_given_once() {
         client.run(&format!("DROP {what} third; DROP {what} fourth"));
     }
 }
+
+/// The label that a literal of a prepared statement means is the same for ever, as in PostgreSQL.
+#[test]
+fn literals_of_prepared_statements_follow_their_labels() {
+    let sql = open(&directory("enum_literals"));
+    let (mut client, mut other) = (Client::new(&sql), Client::new(&sql));
+    client.run("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE t (i int, m mood)");
+    client.run("INSERT INTO t VALUES (1, 'sad'), (2, 'ok')");
+    client.run("CREATE VIEW v AS SELECT i FROM t WHERE m = 'ok'");
+    client.run("PREPARE find AS SELECT i, m FROM t WHERE m = 'ok'");
+    client.run("PREPARE several AS SELECT i FROM t WHERE m = ANY ('{ok}') AND m IN ('ok', 'sad')");
+    client.run("PREPARE late AS SELECT 'ok'::text::mood");
+    client.run("PREPARE viewed AS SELECT * FROM v");
+    let text = "SELECT i, m, 'ok'::mood FROM t WHERE m = 'ok'";
+    let find = client.session.prepare(text, &[]).expect("a query");
+    let add = client.session.prepare("INSERT INTO t VALUES (3, 'ok') RETURNING m", &[]).expect("an insert");
+    client.expect("EXECUTE late", &["ok"]);
+    other.run("ALTER TYPE mood RENAME VALUE 'ok' TO 'fine'");
+    client.expect("EXECUTE find", &["2|fine"]);
+    client.expect("EXECUTE several", &["2"]);
+    assert_eq!(client.call(&find, "").expect("a row"), "2|fine|fine");
+    client.expect("EXPLAIN (COSTS OFF) EXECUTE find", &["Seq Scan on t", "  Filter: (m = 'fine')"]);
+    assert_eq!(client.error("EXECUTE late").code(), "22P02");
+    assert_eq!(client.session.prepare(text, &[]).unwrap_err().code(), "22P02");
+
+    // The labels change names with each other.
+    other.run("BEGIN; ALTER TYPE mood RENAME VALUE 'sad' TO 'x'");
+    other.run("ALTER TYPE mood RENAME VALUE 'fine' TO 'sad'; ALTER TYPE mood RENAME VALUE 'x' TO 'ok'; COMMIT");
+    client.expect("EXECUTE find", &["2|sad"]);
+    client.expect("EXECUTE several", &["2"]);
+    client.expect("EXECUTE viewed", &["2"]);
+    client.expect("EXECUTE late", &["ok"]);
+    assert_eq!(client.call(&find, "").expect("a row"), "2|sad|sad");
+    assert_eq!(client.call(&add, "").expect("a row"), "sad");
+    let anew = client.session.prepare(text, &[]).expect("a query");
+    assert_eq!(client.call(&anew, "").expect("a row"), "1|ok|ok");
+    assert_eq!(client.call(&find, "").expect("rows"), "2|sad|sad\n3|sad|sad");
+    client.expect("SELECT i FROM t WHERE m = 'ok'", &["1"]);
+
+    // A label that was never there is none that comes later.
+    client.run("BEGIN; ALTER TYPE mood ADD VALUE 'high'; PREPARE gone AS SELECT 'high'::mood; ROLLBACK");
+    client.run("ALTER TYPE mood ADD VALUE 'higher'");
+    assert_eq!(client.error("EXECUTE gone").code(), "22P02");
+    client.run("ALTER TYPE mood ADD VALUE 'high'");
+    client.expect("EXECUTE gone", &["high"]);
+}

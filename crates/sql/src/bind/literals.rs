@@ -4,6 +4,8 @@
 //! - The text of an expression or a query that the catalog keeps has none of them: when it is made, each becomes one that says
 //!   all of it ([`Binder::record_literals`]); one of an enumeration has its type beside it. Whenever such a text is bound,
 //!   literals are read with the settings from the start.
+//! - A literal of a statement that is bound again means the label that it meant first, whatever that is called now: the binder
+//!   knows the definitions that the statement was read with ([`Binder::with_known_labels`]).
 //! - Conversions of anything else follow the settings of whoever runs the statement, when it runs.
 
 use std::cell::RefCell;
@@ -14,6 +16,7 @@ use sqlparser::tokenizer::Span;
 use super::Binder;
 use super::places::bounds;
 use crate::datum::Datum;
+use crate::enumeration::EnumType;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse::quote;
 use crate::settings::Settings;
@@ -118,7 +121,10 @@ impl Binder<'_> {
     /// Reads a literal as a value of a type, which stands beside it where the conversion is explicit.
     pub(super) fn read_literal(&self, text: &Arc<str>, to: Declared, place: Conversion) -> Result<Datum> {
         if !is_of_time(to.ty) {
-            let value = value::parse(text, to, self.settings)?;
+            let value = match to.ty.enumeration() {
+                Some(own) if !self.is_kept() => self.read_labels(text, to, own)?,
+                _ => value::parse(text, to, self.settings)?,
+            };
             self.literal_means(text, to.ty, place, || text.to_string());
             return Ok(value);
         }
@@ -130,6 +136,40 @@ impl Binder<'_> {
             String::from_utf8_lossy(&shown).into_owned()
         });
         Ok(value)
+    }
+
+    /// Begins with the definitions of enumerations that the statement was read with before.
+    pub(crate) fn with_known_labels(self, known: &[EnumType]) -> Self {
+        self.known_labels.replace(known.to_vec());
+        self
+    }
+
+    /// The definitions of enumerations that literals of the statement were read with first.
+    pub(crate) fn known_labels(&self) -> Vec<EnumType> {
+        self.known_labels.borrow().clone()
+    }
+
+    /// Whether a literal means something else than it would if the statement was new.
+    pub(crate) fn means_renamed(&self) -> bool {
+        self.means_renamed.get()
+    }
+
+    /// Reads a literal with the labels that the statement was read with first, as those that there are now.
+    fn read_labels(&self, text: &Arc<str>, to: Declared, now: EnumType) -> Result<Datum> {
+        let first = self.known_labels.borrow().iter().find(|known| **known == now).copied();
+        let Some(first) = first else {
+            self.known_labels.borrow_mut().push(now);
+            return value::parse(text, to, self.settings);
+        };
+        if first.is_same_definition(now) {
+            return value::parse(text, to, self.settings);
+        }
+        let ty = if let Type::Array(_) = to.ty { first.array() } else { Type::Enum(first) };
+        let meant = value::parse(text, ty.into(), self.settings).ok().and_then(|value| relabelled(&value, now));
+        let Some(meant) = meant else { return value::parse(text, to, self.settings) };
+        let is_same = value::parse(text, to, self.settings).is_ok_and(|anew| anew == meant);
+        self.means_renamed.set(self.means_renamed.get() || !is_same);
+        Ok(meant)
     }
 
     /// Notes what a literal was found to mean, if that is wanted.
@@ -172,6 +212,19 @@ impl Binder<'_> {
     /// Whether what is bound now is of the catalog.
     pub(super) fn is_kept(&self) -> bool {
         self.binds_kept.get() || self.is_within_view()
+    }
+}
+
+/// A value with the labels that another definition of its type has for the same numbers; `None` where it has not all of them.
+fn relabelled(value: &Datum, now: EnumType) -> Option<Datum> {
+    match value {
+        Datum::Enum(label) => now.numbered(label.order().1).map(Datum::Enum),
+        Datum::Array(elements) => {
+            let elements = elements.iter().map(|element| relabelled(element, now));
+            Some(Datum::Array(elements.collect::<Option<Vec<_>>>()?.into()))
+        }
+        Datum::Null => Some(Datum::Null),
+        _ => None,
     }
 }
 

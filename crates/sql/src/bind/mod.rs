@@ -145,6 +145,10 @@ pub(crate) struct Binder<'b> {
     /// Where they are named, if that is wanted.
     places: RefCell<Option<Vec<places::Place>>>,
     literals: literals::Literals,
+    /// The definitions of enumerations that literals of the statement were read with first.
+    known_labels: RefCell<Vec<EnumType>>,
+    /// Whether a literal means a label that has another text now.
+    means_renamed: Cell<bool>,
     /// Whether an expression is bound that the catalog keeps.
     binds_kept: Cell<bool>,
 }
@@ -190,6 +194,8 @@ impl<'b> Binder<'b> {
             uses: RefCell::default(),
             places: RefCell::default(),
             literals: literals::Literals::default(),
+            known_labels: RefCell::default(),
+            means_renamed: Cell::default(),
             binds_kept: Cell::default(),
         }
     }

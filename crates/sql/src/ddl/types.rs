@@ -145,7 +145,7 @@ impl Definer<'_, '_> {
             };
         }
         let mut definition = known.ty.definition();
-        enumeration::add(&mut definition.labels, label, position)?;
+        enumeration::add(&mut definition.labels, label, position, &known.ty.numbers_beside(label))?;
         self.change_type(&known, &definition)?;
         Ok(Defined::tagged("ALTER TYPE"))
     }

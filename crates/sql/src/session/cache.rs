@@ -195,11 +195,15 @@ impl Session {
         Some((prepared, values))
     }
 
-    /// Whether a statement means what it meant. Who has changed a definition may not have said so yet.
+    /// Whether a statement means what it would mean if it were new. Who has changed a definition may not have said so yet.
     fn is_current(&mut self, prepared: &Prepared) -> bool {
         let planned = prepared.known();
         if let Task::Utility(_) = planned.task {
             return true;
+        }
+        // Somebody has prepared it before a label got another name.
+        if planned.means_renamed {
+            return false;
         }
         let look =
             |core: &Core, transaction: &Transaction<'_>| planned.is_current(&core.sql, transaction, &core.settings);

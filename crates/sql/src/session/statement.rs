@@ -16,6 +16,7 @@ use crate::bind::{Binder, Names, OutColumn};
 use crate::catalog::name::Name;
 use crate::catalog::objects;
 use crate::catalog::relation::Relation;
+use crate::enumeration::EnumType;
 use crate::error::{Result, SqlError};
 use crate::plan::{Plan, Query};
 use crate::settings::Settings;
@@ -65,6 +66,10 @@ pub(crate) struct Planned {
     pub(super) is_superuser: bool,
     pub(super) schemas: Vec<String>,
     pub(super) parameters: Vec<Type>,
+    /// The definitions of enumerations that its literals were read with first: these mean the same labels for ever.
+    pub(super) known_labels: Vec<EnumType>,
+    /// Whether a literal means a label that is called otherwise now.
+    pub(super) means_renamed: bool,
     pub(super) columns: Option<Vec<Column>>,
     /// Whether its rows are sent in the binary format, whatever the client asks for.
     pub(super) is_binary: bool,
@@ -79,7 +84,7 @@ impl Prepared {
         types: &[Option<Type>],
         settings: &Settings,
     ) -> Result<Prepared> {
-        let planned = Planned::new(sql, transaction, parsed.0.as_ref(), types, settings)?;
+        let planned = Planned::new(sql, transaction, parsed.0.as_ref(), types, &[], settings)?;
         Ok(Prepared::of(parsed, types, planned))
     }
 
@@ -111,7 +116,8 @@ impl Prepared {
         if planned.is_current(sql, transaction, settings)? {
             return Ok(planned.clone());
         }
-        let anew = Planned::new(sql, transaction, self.parsed.0.as_ref(), &self.types, settings)?;
+        let known = &planned.known_labels;
+        let anew = Planned::new(sql, transaction, self.parsed.0.as_ref(), &self.types, known, settings)?;
         let shape = |columns: &Option<Vec<Column>>| {
             columns.as_ref().map(|columns| columns.iter().map(|column| column.declared).collect::<Vec<_>>())
         };
@@ -142,6 +148,8 @@ impl Planned {
             is_superuser: false,
             schemas: Vec::new(),
             parameters,
+            known_labels: Vec::new(),
+            means_renamed: false,
             columns,
             is_binary: false,
         }
@@ -152,6 +160,7 @@ impl Planned {
         transaction: &Transaction<'_>,
         statement: Option<&Arc<ast::Statement>>,
         types: &[Option<Type>],
+        known_labels: &[EnumType],
         settings: &Settings,
     ) -> Result<Planned> {
         let Some(statement) = statement else {
@@ -163,7 +172,7 @@ impl Planned {
             let objects = names.objects()?;
             types.iter_mut().flatten().for_each(|ty| *ty = objects.renewed(*ty));
         }
-        let binder = Binder::new(&names, settings, &types);
+        let binder = Binder::new(&names, settings, &types).with_known_labels(known_labels);
         if let Some((task, columns)) = call::task(transaction, &binder, statement)? {
             return Ok(Planned::plain(task, binder.parameter_types(), columns));
         }
@@ -188,6 +197,8 @@ impl Planned {
             absent: names.absent().into_iter().filter(|name| name.schema != OWN_SCHEMA).collect(),
             objects: names.used_objects(),
             needs: binder.needs(),
+            known_labels: binder.known_labels(),
+            means_renamed: binder.means_renamed(),
             user: settings.user().to_owned(),
             is_superuser: settings.is_superuser(),
             schemas: settings.schemas().map(str::to_owned).collect(),
