@@ -26,7 +26,7 @@ pub(crate) mod shape;
 pub(crate) mod types;
 mod words;
 
-use sqlparser::ast::{DataType, Expr, Ident, ObjectName, ObjectNamePart, Query, Spanned, Statement};
+use sqlparser::ast::{ArrayElemTypeDef, DataType, Expr, Ident, ObjectName, ObjectNamePart, Query, Spanned, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
@@ -479,7 +479,36 @@ pub(crate) fn object_name(text: &str) -> Result<Vec<String>> {
 /// 42704 where it is none.
 pub(crate) fn data_type(ty: &DataType) -> Result<Declared> {
     let text = ty.to_string();
-    if types::is_of_users(ty) { Err(unknown_type(&text)) } else { declared(&text) }
+    let unknown = || unknown_type(&text);
+    if let DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) = ty {
+        let Declared { ty, modifier } = data_type(element)?;
+        let array = if ty.element().is_some() && !ty.is_vector() { Some(ty) } else { ty.array() };
+        return Ok(Declared { ty: array.ok_or_else(unknown)?, modifier });
+    }
+    if let Some((name, modifiers)) = types::of_catalog(ty) {
+        let ty = Type::of_catalog_name(&name).ok_or_else(unknown)?;
+        let numbers: Option<Vec<i64>> = modifiers.iter().map(|part| part.trim().parse().ok()).collect();
+        return Ok(Declared { ty, modifier: modifier(ty, &name, &numbers.ok_or_else(unknown)?)? });
+    }
+    if types::is_of_users(ty) { Err(unknown()) } else { declared(&text) }
+}
+
+/// Reads a type that is named within a text, as the argument of `to_regtype` is.
+///
+/// # Errors
+/// 42601.
+pub(crate) fn named_type(text: &str) -> Result<DataType> {
+    let dialect = Postgres::default();
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
+    let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
+    forget(&mut tokens);
+    forms::adapt(&mut tokens);
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
+    let ty = parser.parse_data_type().map_err(|error| syntax_error(text, error))?;
+    match parser.peek_token().token {
+        Token::EOF => Ok(ty),
+        other => Err(near(text, &other.to_string(), Location::empty())),
+    }
 }
 
 fn unknown_type(text: &str) -> SqlError {
@@ -497,10 +526,7 @@ pub(crate) fn declared(text: &str) -> Result<Declared> {
     let (head, rest) = lower.split_once('(').unwrap_or((&lower, ""));
     let (arguments, tail) = rest.split_once(')').unwrap_or(("", ""));
     let name = format!("{}{tail}", head.trim_end());
-    if name.trim().trim_start_matches("pg_catalog.") == "\"char\"" {
-        return Ok(Type::InternalChar.into());
-    }
-    let name = name.trim().trim_start_matches("pg_catalog.").trim_matches('"');
+    let name = name.trim();
     let numbers: Option<Vec<i64>> =
         arguments.split(',').filter(|part| !part.trim().is_empty()).map(|part| part.trim().parse().ok()).collect();
     let numbers = numbers.ok_or_else(unknown)?;
@@ -508,9 +534,7 @@ pub(crate) fn declared(text: &str) -> Result<Declared> {
         return span(fields, &numbers).ok_or_else(unknown);
     }
     let ty = match name {
-        "int" | "int4" | "serial" | "serial4" => Type::Int4,
-        "bigserial" | "serial8" => Type::Int8,
-        "smallserial" | "serial2" => Type::Int2,
+        "int" => Type::Int4,
         "decimal" | "dec" => Type::Numeric,
         "float" => match numbers.first() {
             Some(1..=24) => return Ok(Type::Float4.into()),

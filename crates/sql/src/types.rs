@@ -206,6 +206,12 @@ impl Type {
         SCALARS.iter().find(|(_, _, _, catalog, sql)| *catalog == name || *sql == name).map(|(ty, ..)| *ty)
     }
 
+    /// Returns the type of the system with that name in PostgreSQL's catalog, as `int4` or `_int4`.
+    pub fn of_catalog_name(name: &str) -> Option<Type> {
+        let of_system = |name: &str| SCALARS.iter().find(|(_, _, _, catalog, _)| *catalog == name).map(|(ty, ..)| *ty);
+        of_system(name).or_else(|| of_system(name.strip_prefix('_')?)?.array())
+    }
+
     /// Returns the type of arrays of this type; `None` where there is none.
     pub fn array(self) -> Option<Type> {
         if let Type::Enum(own) = self {
@@ -313,7 +319,7 @@ impl fmt::Display for Type {
         match self {
             Type::Array(element) => write!(f, "{element}[]"),
             // A name of the system would be found before it.
-            Type::Enum(own) if own.schema() == PUBLIC && Type::of_name(own.name()).is_none() => {
+            Type::Enum(own) if own.schema() == PUBLIC && Type::of_catalog_name(own.name()).is_none() => {
                 f.write_str(&quoted(own.name()))
             }
             Type::Enum(own) => f.write_str(&own.qualified()),
@@ -417,8 +423,10 @@ mod tests {
             assert_eq!(Type::of_oid(ty.oid()), Some(ty));
             assert_eq!(Type::of_name(&ty.catalog_name()), Some(ty));
             assert_eq!(Type::of_name(&ty.to_string()), Some(ty));
+            assert_eq!(Type::of_catalog_name(&ty.catalog_name()), Some(ty));
         }
         assert_eq!((Type::of_oid(0), Type::of_name("nosuch")), (None, None));
+        assert_eq!([Type::of_catalog_name("integer"), Type::of_catalog_name("__int4")], [None, None]);
     }
 
     #[test]

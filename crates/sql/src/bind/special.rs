@@ -93,10 +93,6 @@ impl Binder<'_> {
             }
             ast::Expr::TypedString(typed) => {
                 let to = self.data_type(&typed.data_type)?;
-                if to.ty.enumeration().is_some() {
-                    return Err(SqlError::unsupported(format!("a literal of {} behind the name of the type", to.ty))
-                        .with_hint("Write the name of the type behind it: 'a'::type."));
-                }
                 let text = self.literal(&typed.value)?;
                 Ok(Typed::new(self.convert(text, to, Conversion::Explicit)?, to))
             }

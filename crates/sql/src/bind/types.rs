@@ -1,6 +1,6 @@
 //! Types by the names that statements have for them.
 
-use sqlparser::ast::{DataType, ObjectName};
+use sqlparser::ast::{DataType, Ident, ObjectName};
 
 use super::Binder;
 use crate::catalog::name::Name;
@@ -21,13 +21,35 @@ impl Binder<'_> {
         if error.state != SqlState::UndefinedObject {
             return Err(error.at_node(&name));
         }
-        let Some(found) = self.find_type(&name)? else {
-            let shown = parse::parts(&name)?.join(".");
+        let Some((found, is_named_array)) = self.find_type_or_array(&name)? else {
+            let parts = parse::parts(&name)?;
+            let shown = parts.join(".");
+            if let [schema, _] = &parts[..]
+                && !matches!(schema.as_str(), "pg_catalog" | "information_schema")
+                && !self.names.objects()?.has_schema(schema)
+            {
+                let message = format!("schema \"{schema}\" does not exist");
+                return Err(SqlError::new(SqlState::InvalidSchemaName, message).at_node(&name));
+            }
             return Err(
                 SqlError::new(SqlState::UndefinedObject, format!("type \"{shown}\" does not exist")).at_node(&name)
             );
         };
-        Ok(if is_array { found.array() } else { Type::Enum(found) }.into())
+        Ok(if is_array || is_named_array { found.array() } else { Type::Enum(found) }.into())
+    }
+
+    /// The type of users that a name means, or with `true` its arrays, whose name begins with `_`.
+    pub(crate) fn find_type_or_array(&self, name: &ObjectName) -> Result<Option<(EnumType, bool)>> {
+        if let Some(found) = self.find_type(name)? {
+            return Ok(Some((found, false)));
+        }
+        let mut parts = parse::parts(name)?;
+        let Some(element) = parts.pop().as_deref().and_then(parse::types::element).map(str::to_owned) else {
+            return Ok(None);
+        };
+        parts.push(element);
+        let idents: Vec<Ident> = parts.iter().map(|part| Ident::with_quote('"', part)).collect();
+        Ok(self.find_type(&idents.into())?.map(|found| (found, true)))
     }
 
     /// The type of users that a name means.

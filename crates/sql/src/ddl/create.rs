@@ -116,7 +116,8 @@ impl Definer<'_, '_> {
     /// Adds a column as it is declared.
     pub(super) fn column(&self, blueprint: &mut Blueprint, column: &ast::ColumnDef) -> Result<()> {
         let name = parse::name(&column.name);
-        let declared = self.data_type(&column.data_type)?;
+        let serial = serial(&column.data_type);
+        let declared = serial.map_or_else(|| self.data_type(&column.data_type), |ty| Ok(ty.into()))?;
         let mut plan = ColumnPlan {
             name: name.clone(),
             declared,
@@ -130,7 +131,7 @@ impl Definer<'_, '_> {
             collation: None,
             comment: None,
         };
-        if is_serial(&column.data_type) {
+        if serial.is_some() {
             let sequence = self.own_sequence(blueprint, &name, declared.ty, &[])?;
             plan.default = Some(format!("nextval({})", Name::of_engine(&sequence).literal()));
             plan.sequence = Some(sequence);
@@ -331,10 +332,16 @@ fn refuse_not_distinct(nulls: ast::NullsDistinctOption) -> Result<()> {
     }
 }
 
-/// Whether a type is an integer with a sequence of its own.
-fn is_serial(ty: &ast::DataType) -> bool {
-    let name = ty.to_string().to_lowercase();
-    matches!(name.as_str(), "serial" | "serial2" | "serial4" | "serial8" | "smallserial" | "bigserial")
+/// The integer that a column holds which has a sequence of its own.
+fn serial(ty: &ast::DataType) -> Option<Type> {
+    let ast::DataType::Custom(name, modifiers) = ty else { return None };
+    let [part] = &name.0[..] else { return None };
+    match parse::name(part.as_ident().filter(|_| modifiers.is_empty())?).as_str() {
+        "smallserial" | "serial2" => Some(Type::Int2),
+        "serial" | "serial4" => Some(Type::Int4),
+        "bigserial" | "serial8" => Some(Type::Int8),
+        _ => None,
+    }
 }
 
 fn unsupported_part(create: &CreateTable) -> Option<&'static str> {

@@ -408,11 +408,16 @@ impl Definer<'_, '_> {
         let mut edits = Vec::new();
         for named in parse::types::in_text(text) {
             let first = named.parts[0].as_str();
-            if named.parts.len() == 1 && first == first.to_lowercase() && parse::declared(first).is_ok() {
+            let is_of_system = match named.is_quoted {
+                true => Type::of_catalog_name(first).is_some(),
+                false => parse::declared(first).is_ok(),
+            };
+            if named.parts.len() == 1 && is_of_system {
                 continue;
             }
-            if let Some(found) = binder.find_type(&object_name(&named.parts))? {
-                edits.push((named.start, named.end, found.qualified()));
+            if let Some((found, is_array)) = binder.find_type_or_array(&object_name(&named.parts))? {
+                let brackets = if is_array && !named.is_array { "[]" } else { "" };
+                edits.push((named.start, named.end, format!("{}{brackets}", found.qualified())));
             }
         }
         Ok(edited(text, edits))

@@ -134,7 +134,12 @@ answered! {
     "has_function_privilege" (Text, Text) -> Bool;
     "has_function_privilege" (Name, Text, Text) -> Bool;
     "has_function_privilege" (Name, Oid, Text) -> Bool;
+    "has_type_privilege" (Text, Text) -> Bool;
     "has_type_privilege" (Oid, Text) -> Bool;
+    "has_type_privilege" (Name, Text, Text) -> Bool;
+    "has_type_privilege" (Name, Oid, Text) -> Bool;
+    "has_type_privilege" (Oid, Text, Text) -> Bool;
+    "has_type_privilege" (Oid, Oid, Text) -> Bool;
     "has_language_privilege" (Text, Text) -> Bool;
     "has_tablespace_privilege" (Text, Text) -> Bool;
     "has_tablespace_privilege" (Oid, Text) -> Bool;

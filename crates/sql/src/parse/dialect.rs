@@ -8,13 +8,14 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Ident, UnaryOperator};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::is_plain;
+use super::quote::needs_quotes;
 
 /// The dialect.
 ///
@@ -105,6 +106,34 @@ fn is_symmetric(parser: &Parser) -> bool {
     is(&parser.peek_token_ref().token, "symmetric") && is(&parser.get_current_token().token, "between")
 }
 
+fn is_literal(token: &Token) -> bool {
+    matches!(token, Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::DollarQuotedString(_))
+}
+
+/// Whether a name and a literal come next: a literal of the type with that name.
+fn is_typed_literal(parser: &Parser) -> bool {
+    let Token::Word(first) = &parser.peek_token_ref().token else { return false };
+    let mut at = 1;
+    while parser.peek_nth_token_ref(at).token == Token::Period
+        && matches!(parser.peek_nth_token_ref(at + 1).token, Token::Word(_))
+    {
+        at += 2;
+    }
+    is_literal(&parser.peek_nth_token_ref(at).token)
+        && (first.quote_style.is_some() || !needs_quotes(&first.value.to_lowercase()))
+}
+
+/// A literal behind the name of its type, where the parser does not know the type: it is one behind which the name stands.
+fn parse_typed_literal(parser: &mut Parser) -> Result<Option<Expr>, ParserError> {
+    parser.maybe_parse(|parser| match parser.parse_data_type()? {
+        data_type @ DataType::Custom(..) => {
+            let expr = Box::new(Expr::Value(parser.parse_value()?));
+            Ok(Expr::Cast { kind: CastKind::DoubleColon, expr, data_type, array: false, format: None })
+        }
+        _ => parser.expected("the name of a type", parser.peek_token_ref().clone()),
+    })
+}
+
 impl Postgres {
     /// The first bound of `BETWEEN SYMMETRIC`, with that word before it.
     fn parse_symmetric(&self, parser: &mut Parser) -> Result<Expr, ParserError> {
@@ -151,6 +180,11 @@ impl Dialect for Postgres {
         }
         if is_symmetric(parser) {
             return Some(self.parse_symmetric(parser));
+        }
+        if is_typed_literal(parser)
+            && let Some(expr) = parse_typed_literal(parser).transpose()
+        {
+            return Some(expr);
         }
         match sign(&parser.peek_token_ref().token) {
             Some(op) => Some(self.parse_signed(op, parser)),

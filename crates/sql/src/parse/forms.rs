@@ -8,6 +8,7 @@
 //! - `interval(1) 'text'` becomes a cast.
 //! - The alias of `USING (names) AS alias` is one of the names, with a sign before it. `(t.*)` in a list is `t.*`, unless an
 //!   operator follows: then `t.*` is `(t.*)`.
+//! - `type ARRAY` and `type ARRAY[4]` are `type[]`.
 //! - `DROP INDEX CONCURRENTLY` is `DROP INDEX`.
 //! - The names of columns in `CREATE TABLE t (names) AS` go to the query, `WITH NO DATA` is `LIMIT 0`, and `(t).*` is `t.*`.
 //!
@@ -19,6 +20,7 @@ use sqlparser::ast::ObjectName;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::is_plain;
+use super::quote::is_reserved;
 
 /// What stands before the alias of `USING` among the names of columns.
 const USING_ALIAS: char = '\u{2}';
@@ -49,6 +51,7 @@ const WORDS: &[&str] = &[
     "for",
     "interval",
     "concurrently",
+    "array",
 ];
 
 /// Words behind which no more of a join follows.
@@ -249,6 +252,8 @@ impl Solid<'_> {
             };
             edits.gone.extend([self.at(place), self.at(place + 1)]);
             edits.before.push((self.at(place), vec![Token::make_keyword(direction)]));
+        } else if begins("array") && self.ends_type(place) {
+            self.open_array(place, edits);
         } else if begins("interval") {
             self.open_interval(place, edits);
         } else if begins("for") && place >= edits.moved {
@@ -379,6 +384,39 @@ impl Solid<'_> {
             edits.before.push((self.at(place), cast.to_vec()));
             edits.gone.push(self.at(place + 4));
             edits.before.push((self.at(place + 5), vec![Token::RParen]));
+        }
+    }
+
+    /// Whether the name of a type may end before a place, and not a clause that goes on with an expression.
+    fn ends_type(&self, place: usize) -> bool {
+        let is_name = |place: Option<usize>| match place.map(|place| self.token(place)) {
+            Some(Token::Word(word)) if word.quote_style.is_none() => {
+                let word = word.value.to_lowercase();
+                !is_reserved(&word) && !["by", "between", "value", "escape", "operator"].contains(&word.as_str())
+            }
+            Some(Token::Word(_)) => true,
+            _ => false,
+        };
+        // `numeric(10,2)`.
+        let opens = |back: usize| place.checked_sub(back).filter(|place| *self.token(*place) == Token::LParen);
+        match place.checked_sub(1).map(|before| self.token(before)) {
+            Some(Token::RParen) => {
+                let name = opens(3).or_else(|| opens(5)).and_then(|open| open.checked_sub(1));
+                matches!(self.token(place - 2), Token::Number(..)) && is_name(name)
+            }
+            _ => is_name(place.checked_sub(1)),
+        }
+    }
+
+    /// `type ARRAY`.
+    fn open_array(&self, place: usize, edits: &mut Edits) {
+        edits.before.push((self.at(place), vec![Token::LBracket, Token::RBracket]));
+        edits.gone.push(self.at(place));
+        let has_length = *self.token(place + 1) == Token::LBracket
+            && matches!(self.token(place + 2), Token::Number(..))
+            && *self.token(place + 3) == Token::RBracket;
+        if has_length {
+            edits.gone.extend((place + 1..=place + 3).map(|place| self.at(place)));
         }
     }
 

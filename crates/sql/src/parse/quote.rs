@@ -33,7 +33,8 @@ pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&format!(" {word} "))
 }
 
-fn needs_quotes(word: &str) -> bool {
+/// Whether a word, in small letters, is no name of a function or type without quotes, or one that has a form of its own.
+pub(crate) fn needs_quotes(word: &str) -> bool {
     is_reserved(word) || OF_COLUMNS.contains(&format!(" {word} "))
 }
 

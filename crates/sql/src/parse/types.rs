@@ -13,6 +13,8 @@ pub(crate) struct Named {
     /// Its parts.
     pub(crate) parts: Vec<String>,
     pub(crate) is_array: bool,
+    /// Whether the last part is in quotes.
+    pub(crate) is_quoted: bool,
     pub(crate) start: usize,
     pub(crate) end: usize,
     /// The literal that is read as one of the type: where it is, and what it says.
@@ -33,17 +35,26 @@ pub(crate) fn custom(ty: &DataType) -> Option<(ObjectName, bool)> {
     }
 }
 
+/// The name in PostgreSQL's catalog that a name in quotes, or one with a schema, has to be if it is that of a type of the system;
+/// and the modifiers behind it.
+pub(super) fn of_catalog(ty: &DataType) -> Option<(String, &[String])> {
+    let DataType::Custom(name, modifiers) = ty else { return None };
+    let idents: Vec<&Ident> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
+    match &idents[..] {
+        [name] if name.quote_style.is_some() => Some((super::name(name), modifiers)),
+        [schema, name] if super::name(schema) == "pg_catalog" => Some((super::name(name), modifiers)),
+        _ => None,
+    }
+}
+
 /// Whether a name can only be that of a type that users have made.
 pub(super) fn is_of_users(ty: &DataType) -> bool {
-    let Some((name, _)) = custom(ty) else { return false };
-    let ident = |part: &ObjectNamePart| part.as_ident().cloned();
-    let idents: Vec<Ident> = name.0.iter().filter_map(ident).collect();
-    let is_folded = |ident: &Ident| ident.quote_style.is_none() || ident.value == ident.value.to_lowercase();
-    match &idents[..] {
-        [name] => !is_folded(name),
-        [schema, name] => super::name(schema) != "pg_catalog" || !is_folded(name),
-        _ => true,
-    }
+    custom(ty).is_some_and(|(name, _)| name.0.len() > 1)
+}
+
+/// The name of the type whose arrays are meant, if a name is that of arrays: `_mood`.
+pub(crate) fn element(name: &str) -> Option<&str> {
+    name.strip_prefix('_').filter(|element| !element.is_empty())
 }
 
 /// A text in tokens, without white space.
@@ -90,8 +101,10 @@ impl Tokens {
     /// The name of a type that begins at a token.
     fn named(&self, first: usize, literal: Option<(usize, usize, String)>) -> Option<Named> {
         let (mut parts, mut last) = (Vec::new(), first);
+        let mut is_quoted;
         loop {
             let Token::Word(word) = self.token(last)? else { return None };
+            is_quoted = word.quote_style.is_some();
             parts.push(match word.quote_style {
                 Some(_) => word.value.clone(),
                 None => word.value.to_lowercase(),
@@ -103,7 +116,7 @@ impl Tokens {
         }
         let is_array = self.token(last + 1) == Some(&Token::LBracket);
         let (start, end) = (self.tokens[first].span.start, self.tokens[last].span.end);
-        Some(Named { parts, is_array, start: self.place(start), end: self.place(end), literal })
+        Some(Named { parts, is_array, is_quoted, start: self.place(start), end: self.place(end), literal })
     }
 }
 

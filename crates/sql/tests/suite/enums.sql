@@ -557,3 +557,84 @@ select column_name from information_schema.columns where table_name = 'gone_in';
 --> i
 select * from gone_seen;
 --! 42P01
+-- Types by other names: literals behind the name of the type, arrays, and names in quotes.
+create type feeling as enum ('sad', 'ok');
+create type "integer" as enum ('one');
+select feeling 'sad', feeling E'\x6fk', feeling $$ok$$, feeling 'sad'::text, feeling 'ok' > 'sad', pg_typeof(feeling 'ok');
+--> sad|ok|ok|sad|t|feeling
+select _feeling '{ok,sad}', '{sad}'::_feeling, '{sad}'::feeling array, '{sad}'::feeling array[4], '{1}'::int array, '{1.5}'::numeric(4,2) array;
+--> {ok,sad}|{sad}|{sad}|{sad}|{1}|{1.50}
+select feeling 'nope';
+--! 22P02
+select nosuch 'x';
+--! 42704
+select nosuch.feeling 'sad';
+--! 3F000
+select '1'::"integer";
+--! 22P02
+select 'one'::"integer", "integer" 'one';
+--> one|one
+select '1'::"int4", 'a'::pg_catalog."text", 'abcd'::"varchar"(3), 'abcd'::pg_catalog.varchar(2), 'abc'::"char", 'abc'::char, 'abc'::"bpchar";
+--> 1|a|abc|ab|a|a|abc
+select 'abc'::pg_catalog.char, '1.256'::pg_catalog.numeric(4,2);
+--> a|1.26
+select '1'::pg_catalog.integer;
+--! 42704
+select '1'::pg_catalog.int;
+--! 42704
+select '1'::"boolean";
+--! 42704
+select '1'::serial;
+--! 42704
+select '1'::"double precision";
+--! 42704
+select '1'::"Int4";
+--! 42704
+select name 'abc', oid '5', int4 '7', text 'x', uuid '00000000-0000-0000-0000-000000000001', jsonb '{"a":1}';
+--> abc|5|7|x|00000000-0000-0000-0000-000000000001|{"a": 1}
+select not 'a' like 'b', case 'x' when 'y' then 1 end, array[1] || array[2];
+--> t|NULL|{1,2}
+create table felt (a "integer", b feeling array, c _feeling, d "serial", e int array, f text array[3], g "timestamptz"(3), m feeling default feeling 'ok' check (m <> feeling 'sad'));
+create table felt_not (h "character varying");
+--! 42704
+insert into felt (a, b, c, e) values ('one', '{sad}', '{ok}', '{1,2}');
+select * from felt;
+--> one|{sad}|{ok}|1|{1,2}|NULL|NULL|ok
+select attname, atttypid::regtype from pg_attribute where attrelid = 'felt'::regclass and attnum > 0 order by attnum;
+--> a|"integer"
+--> b|feeling[]
+--> c|feeling[]
+--> d|integer
+--> e|integer[]
+--> f|text[]
+--> g|timestamp with time zone
+--> m|feeling
+create view felt_seen as select feeling 'ok' as m, a, '{sad}'::_feeling as l from felt where m = feeling 'ok' and c = _feeling '{ok}';
+alter type feeling rename value 'sad' to 'blue';
+alter type feeling rename value 'ok' to 'fine';
+select * from felt_seen;
+--> fine|one|{blue}
+insert into felt (m) values (default) returning m;
+--> fine
+insert into felt (m) values ('blue');
+--! 23514
+select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'felt'::regclass;
+--> CHECK ((m <> 'blue'::feeling))
+prepare felt_in (_feeling, "int4") as select $1, $2;
+execute felt_in ('{fine}', 3);
+--> {fine}|3
+deallocate felt_in;
+select has_type_privilege('feeling', 'usage'), has_type_privilege('int4[]', 'usage with grant option'), has_type_privilege('_feeling', 'USAGE');
+--> t|t|t
+select has_type_privilege('nosuch', 'usage');
+--! 42704
+select has_type_privilege('feeling', 'select');
+--! 22023
+select has_type_privilege('osier', 'feeling', 'usage'), has_type_privilege(23, 'usage'), has_type_privilege(4::oid, 'usage'), has_type_privilege('feeling'::regtype, 'usage');
+--> t|t|NULL|t
+select has_type_privilege('nobody', 'feeling', 'usage');
+--! 42704
+select 'feeling'::regtype, '_feeling'::regtype, 'feeling[]'::regtype, 'feeling array'::regtype, to_regtype('"integer"'), to_regtype('integer'), to_regtype('nosuch');
+--> feeling|feeling[]|feeling[]|feeling[]|"integer"|integer|NULL
+drop type feeling, "integer" cascade;
+drop table felt cascade;

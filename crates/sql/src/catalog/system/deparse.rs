@@ -468,7 +468,7 @@ fn constant(text: &str, to: Declared, settings: &Settings) -> Shown {
 fn type_name(to: Declared, settings: &Settings) -> String {
     match (to.ty, to.ty.enumeration()) {
         (ty, Some(own))
-            if Type::of_name(own.name()).is_none() && settings.schemas().any(|path| path == own.schema()) =>
+            if Type::of_catalog_name(own.name()).is_none() && settings.schemas().any(|path| path == own.schema()) =>
         {
             let suffix = if let Type::Array(_) = ty { "[]" } else { "" };
             format!("{}{suffix}", quoted(own.name()))

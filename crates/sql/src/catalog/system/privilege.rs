@@ -2,7 +2,7 @@
 
 use super::object::{class_name, class_number};
 use super::snapshot::Object;
-use super::{Catalog, class, role, routine};
+use super::{Catalog, class, registered, role, routine};
 use crate::catalog::objects::Objects;
 use crate::catalog::rights::{Object as Thing, Rights};
 use crate::datum::Datum;
@@ -30,6 +30,7 @@ fn known(kind: &str) -> &'static [&'static str] {
         "database" => &["create", "connect", "temporary", "temp"],
         "tablespace" => &["create"],
         "function" => &["execute"],
+        "type" | "language" => &["usage"],
         _ => &["usage", "member", "set"],
     }
 }
@@ -141,6 +142,15 @@ fn about(catalog: &Catalog<'_>, kind: &str, object: &Datum, column: Option<&Datu
             false => missing(SqlState::UndefinedObject, "role", name),
         },
         ("role", Int(number)) => Ok(role::name_of(catalog, as_number(*number))?.map(About::Role)),
+        ("type", Datum::Text(name)) => match registered::type_number(catalog, name)? {
+            // Everybody may use a type.
+            Some(_) => Ok(Some(About::System(Rights::USAGE))),
+            None => missing(SqlState::UndefinedObject, "type", name),
+        },
+        ("type", Int(number)) => {
+            let found = registered::type_name(catalog, as_number(*number))?;
+            Ok(found.map(|_| About::System(Rights::USAGE)))
+        }
         ("function", argument) => Ok(Some(function(catalog, argument)?)),
         // To connect and to make temporary tables have no bits of their own here.
         _ => Ok(Some(About::System(Rights::NONE))),

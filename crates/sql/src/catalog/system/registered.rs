@@ -88,15 +88,23 @@ fn single(given: &str) -> Result<String> {
     }
 }
 
-fn type_number(catalog: &Catalog<'_>, given: &str) -> Result<Option<u32>> {
-    match crate::parse::declared(given) {
+/// The number of the type that a text names.
+pub(super) fn type_number(catalog: &Catalog<'_>, given: &str) -> Result<Option<u32>> {
+    let ty = crate::parse::named_type(given)?;
+    match crate::parse::data_type(&ty) {
         Ok(declared) => return Ok(Some(declared.ty.oid())),
         Err(error) if error.state == SqlState::UndefinedObject => {}
         Err(error) => return Err(error),
     }
-    let (name, is_array) = given.trim_end().strip_suffix("[]").map_or((given, false), |name| (name, true));
-    let found = user_type(catalog, &crate::parse::object_name(name)?)?;
-    Ok(found.map(|found| if is_array { found.array_oid() } else { found.oid() }))
+    let Some((name, is_array)) = crate::parse::types::custom(&ty) else { return Ok(None) };
+    let mut parts = crate::parse::parts(&name)?;
+    if let Some(found) = user_type(catalog, &parts)? {
+        return Ok(Some(if is_array { found.array_oid() } else { found.oid() }));
+    }
+    let Some(last) = parts.last_mut() else { return Ok(None) };
+    let Some(element) = crate::parse::types::element(last).map(str::to_owned) else { return Ok(None) };
+    *last = element;
+    Ok(user_type(catalog, &parts)?.map(EnumType::array_oid))
 }
 
 /// The type of users that a name means.
@@ -117,7 +125,8 @@ pub(super) fn type_name(catalog: &Catalog<'_>, number: u32) -> Result<Option<Str
     }
     let Some(found) = catalog.snapshot()?.beside.type_of_oid(number) else { return Ok(None) };
     let Some(own) = found.enumeration() else { return Ok(None) };
-    let is_bare = user_type(catalog, &[own.name().to_owned()])? == Some(own) && Type::of_name(own.name()).is_none();
+    let is_bare =
+        user_type(catalog, &[own.name().to_owned()])? == Some(own) && Type::of_catalog_name(own.name()).is_none();
     let name = if is_bare { quoted(own.name()) } else { own.qualified() };
     Ok(Some(if number == own.oid() { name } else { format!("{name}[]") }))
 }
