@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 21] = [
+const FILES: [&str; 22] = [
     "queries",
     "expressions",
     "functions",
@@ -32,6 +32,7 @@ const FILES: [&str; 21] = [
     "from",
     "merge",
     "enums",
+    "network",
     "sets",
 ];
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use crate::enumeration::Label;
 use crate::record::Record;
 use crate::value::interval::Interval;
+use crate::value::network::Network;
 use crate::value::numeric::Numeric;
 
 /// One value.
@@ -45,6 +46,10 @@ pub enum Datum {
     Interval(Interval),
     /// `uuid`.
     Uuid([u8; 16]),
+    /// `inet` and `cidr`.
+    Network(Network),
+    /// `macaddr`.
+    MacAddr([u8; 6]),
     /// A value of an enumeration.
     Enum(&'static Label),
     /// `jsonb`.
@@ -99,7 +104,9 @@ impl Datum {
             Datum::Array(_) => 12,
             Datum::Record(_) => 13,
             Datum::Enum(_) => 14,
-            Datum::Null => 15,
+            Datum::Network(_) => 15,
+            Datum::MacAddr(_) => 16,
+            Datum::Null => 17,
         }
     }
 }
@@ -139,6 +146,8 @@ impl Ord for Datum {
             (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
             (Datum::Interval(a), Datum::Interval(b)) => a.cmp(b),
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
+            (Datum::Network(a), Datum::Network(b)) => a.cmp(b),
+            (Datum::MacAddr(a), Datum::MacAddr(b)) => a.cmp(b),
             (Datum::Enum(a), Datum::Enum(b)) => a.order().cmp(&b.order()),
             (Datum::Jsonb(a), Datum::Jsonb(b)) => crate::value::json::compare(a, b),
             (Datum::Array(a), Datum::Array(b)) => a.cmp(b),
@@ -162,6 +171,8 @@ impl Hash for Datum {
             Datum::Date(value) => value.hash(state),
             Datum::Interval(value) => value.hash(state),
             Datum::Uuid(value) => value.hash(state),
+            Datum::Network(value) => value.hash(state),
+            Datum::MacAddr(value) => value.hash(state),
             Datum::Enum(label) => label.order().hash(state),
             Datum::Jsonb(value) => crate::value::json::hash(value, state),
             Datum::Array(values) => values.hash(state),

@@ -55,6 +55,12 @@ pub enum Type {
     Interval,
     /// `uuid`.
     Uuid,
+    /// `inet`, an address with the length of the prefix that is its network.
+    Inet,
+    /// `cidr`, an address of a network.
+    Cidr,
+    /// `macaddr`, an address of a network card.
+    MacAddr,
     /// `json`: text that was checked and is kept as it was written.
     Json,
     /// `jsonb`: text in one canonical form.
@@ -108,6 +114,8 @@ pub enum Category {
     DateTime,
     /// `interval`.
     Timespan,
+    /// Addresses of hosts and networks; `inet` is preferred.
+    Network,
     /// Arrays.
     Array,
     /// Enumerations.
@@ -137,9 +145,12 @@ const SCALARS: &[(Type, u32, u32, &str, &str)] = &[
     (Type::Xid, 28, 1011, "xid", "xid"),
     (Type::OidVector, 30, 1013, "oidvector", "oidvector"),
     (Type::Json, 114, 199, "json", "json"),
+    (Type::Cidr, 650, 651, "cidr", "cidr"),
     (Type::Float4, 700, 1021, "float4", "real"),
     (Type::Float8, 701, 1022, "float8", "double precision"),
     (Type::Unknown, 705, 0, "unknown", "unknown"),
+    (Type::MacAddr, 829, 1040, "macaddr", "macaddr"),
+    (Type::Inet, 869, 1041, "inet", "inet"),
     (Type::Char, 1042, 1014, "bpchar", "character"),
     (Type::Varchar, 1043, 1015, "varchar", "character varying"),
     (Type::Date, 1082, 1182, "date", "date"),
@@ -271,7 +282,8 @@ impl Type {
             Type::Interval => Category::Timespan,
             Type::Array(_) | Type::OidVector | Type::Int2Vector => Category::Array,
             Type::Enum(_) => Category::Enum,
-            Type::Xid | Type::Bytea | Type::Uuid | Type::Json | Type::Jsonb => Category::Other,
+            Type::Inet | Type::Cidr => Category::Network,
+            Type::Xid | Type::Bytea | Type::Uuid | Type::Json | Type::Jsonb | Type::MacAddr => Category::Other,
             Type::Unknown => Category::Unknown,
             Type::Record | Type::Void | Type::Trigger => Category::Pseudo,
         }
@@ -281,7 +293,14 @@ impl Type {
     pub fn is_preferred(self) -> bool {
         matches!(
             self,
-            Type::Bool | Type::Float8 | Type::Oid | Type::Text | Type::Timestamptz | Type::Interval | Type::Unknown
+            Type::Bool
+                | Type::Float8
+                | Type::Oid
+                | Type::Text
+                | Type::Timestamptz
+                | Type::Interval
+                | Type::Inet
+                | Type::Unknown
         )
     }
 
@@ -305,6 +324,7 @@ impl Type {
             Type::RegOperator | Type::RegNamespace | Type::RegRole => 4,
             Type::Xid | Type::Void | Type::Trigger | Type::Enum(_) => 4,
             Type::Int8 | Type::Float8 | Type::Time | Type::Timestamp | Type::Timestamptz => 8,
+            Type::MacAddr => 6,
             Type::Interval | Type::Uuid => 16,
             Type::Name => 64,
             Type::Unknown => -2,

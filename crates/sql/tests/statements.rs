@@ -365,6 +365,11 @@ fn enumerations_are_as_in_postgresql() {
 }
 
 #[test]
+fn addresses_are_as_in_postgresql() {
+    suite("network.sql");
+}
+
+#[test]
 fn sets_are_as_in_postgresql() {
     suite("sets.sql");
 }

@@ -190,6 +190,7 @@ fn is_same_value(from: Type, to: Type) -> bool {
         (Type::Int2, Type::Int4 | Type::Int8) | (Type::Int4, Type::Int8) => true,
         (from, to) if from == Type::Oid || from.is_registered() => to == Type::Oid || to == Type::Int8,
         (from, Type::Array(to)) if from.is_vector() => from.element() == Some(*to),
+        (Type::Cidr, Type::Inet) => true,
         (from, Type::Text) => from.is_string(),
         (Type::Text, Type::Varchar) | (Type::Float4, Type::Float8) => true,
         _ => false,

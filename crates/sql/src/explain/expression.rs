@@ -68,6 +68,8 @@ fn constant(value: &Datum) -> String {
         Datum::Timestamp(_) => Type::Timestamp,
         Datum::Interval(_) => Type::Interval,
         Datum::Uuid(_) => Type::Uuid,
+        Datum::Network(_) => Type::Inet,
+        Datum::MacAddr(_) => Type::MacAddr,
         Datum::Jsonb(_) => Type::Jsonb,
     };
     let mut text = Vec::new();

@@ -139,6 +139,7 @@ aggregates! {
     "min" (Timestamptz) -> Timestamptz = |_, _| extreme(true);
     "min" (Interval) -> Interval = |_, _| extreme(true);
     "min" (Oid) -> Oid = |_, _| extreme(true);
+    "min" (Inet) -> Inet = |_, _| extreme(true);
     "min" (AnyArray) -> AnyArray = |_, _| extreme(true);
     "min" (AnyEnum) -> AnyElement = |_, _| extreme(true);
     "max" (Int2) -> Int2 = |_, _| extreme(false);
@@ -155,6 +156,7 @@ aggregates! {
     "max" (Timestamptz) -> Timestamptz = |_, _| extreme(false);
     "max" (Interval) -> Interval = |_, _| extreme(false);
     "max" (Oid) -> Oid = |_, _| extreme(false);
+    "max" (Inet) -> Inet = |_, _| extreme(false);
     "max" (AnyArray) -> AnyArray = |_, _| extreme(false);
     "max" (AnyEnum) -> AnyElement = |_, _| extreme(false);
     "string_agg" (Text, Text) -> Text = |_, _| Box::new(Joined { bytes: None, is_text: true });

@@ -10,6 +10,7 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::function::Call;
 use crate::types::Type;
 use crate::value::interval::Interval;
+use crate::value::network::Network;
 use crate::value::numeric::Numeric;
 
 #[cold]
@@ -56,6 +57,20 @@ pub(super) fn bytes(datum: &Datum) -> &[u8] {
     match datum {
         Datum::Bytes(value) => value,
         _ => wrong("bytes", datum),
+    }
+}
+
+pub(super) fn address(datum: &Datum) -> Network {
+    match datum {
+        Datum::Network(value) => *value,
+        _ => wrong("an address", datum),
+    }
+}
+
+pub(super) fn mac(datum: &Datum) -> [u8; 6] {
+    match datum {
+        Datum::MacAddr(value) => *value,
+        _ => wrong("an address of a card", datum),
     }
 }
 

@@ -31,7 +31,7 @@ comparisons! {
     Float4 Float4, Float4 Float8, Float8 Float4, Float8 Float8, Numeric Numeric,
     Text Text, Char Char, Name Name, Name Text, Text Name, InternalChar InternalChar, Bytea Bytea,
     Date Date, Time Time, Timestamp Timestamp, Timestamptz Timestamptz, Interval Interval,
-    Uuid Uuid, Jsonb Jsonb, Oid Oid, AnyArray AnyArray, AnyEnum AnyEnum, Record Record,
+    Inet Inet, MacAddr MacAddr, Uuid Uuid, Jsonb Jsonb, Oid Oid, AnyArray AnyArray, AnyEnum AnyEnum, Record Record,
 }
 
 /// Whether two intervals of time share a moment, as `OVERLAPS` has it. Their ends may be in either order.

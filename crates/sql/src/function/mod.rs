@@ -28,6 +28,7 @@ mod json;
 mod json_build;
 mod keyword;
 mod math;
+mod network;
 mod number_template;
 mod operator;
 mod ordered;

@@ -173,6 +173,11 @@ functions! {
 fn as_text(call: &Call<'_>, arguments: &[Datum], at: usize) -> String {
     match &arguments[at] {
         Datum::Bool(value) => value.to_string(),
+        Datum::Network(address) => {
+            let mut text = String::new();
+            address.push(true, &mut text);
+            text
+        }
         other => shown(call, other, call.types[at]),
     }
 }

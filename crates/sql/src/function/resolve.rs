@@ -27,6 +27,7 @@ const FUNCTIONS: &[&&[Function]] = &[
     &super::enumeration::FUNCTIONS,
     &super::extension::FUNCTIONS,
     &super::array::FUNCTIONS,
+    &super::network::FUNCTIONS,
     &super::json::FUNCTIONS,
     &super::json_build::FUNCTIONS,
     &super::system::FUNCTIONS,
@@ -43,6 +44,7 @@ const OPERATORS: &[&&[Function]] = &[
     &super::pattern::OPERATORS,
     &super::datetime::OPERATORS,
     &super::array::OPERATORS,
+    &super::network::OPERATORS,
     &super::json::OPERATORS,
 ];
 

@@ -96,9 +96,9 @@ functions! {
     "pg_is_in_recovery" () -> Bool [volatile] = |_, _| Ok(Bool(false));
     "pg_tablespace_location" (Oid) -> Text [stable] = |_, _| Ok(Datum::text(""));
     "pg_conf_load_time" () -> Timestamptz [stable] = |call, _| Ok(Timestamp(call.environment.transaction_start_us()));
-    "inet_server_addr" () -> Text [stable] = |_, _| Ok(Null);
+    "inet_server_addr" () -> Inet [stable] = |_, _| Ok(Null);
     "inet_server_port" () -> Int4 [stable] = |_, _| Ok(Null);
-    "inet_client_addr" () -> Text [stable] = |_, _| Ok(Null);
+    "inet_client_addr" () -> Inet [stable] = |_, _| Ok(Null);
     "inet_client_port" () -> Int4 [stable] = |_, _| Ok(Null);
     "pg_size_pretty" (Int8) -> Text = |_, a| Ok(Datum::text(size_pretty(int(&a[0]).into())));
     "pg_size_pretty" (Numeric) -> Text = |_, a| Ok(Datum::text(numeric_size_pretty(&numeric(&a[0]).to_string())));

@@ -238,6 +238,8 @@ pub(crate) fn field_type(field: &Datum) -> Type {
         Datum::Timestamp(_) => Type::Timestamp,
         Datum::Interval(_) => Type::Interval,
         Datum::Uuid(_) => Type::Uuid,
+        Datum::Network(_) => Type::Inet,
+        Datum::MacAddr(_) => Type::MacAddr,
         Datum::Jsonb(_) => Type::Jsonb,
         Datum::Record(_) => Type::Record,
         Datum::Array(elements) => {

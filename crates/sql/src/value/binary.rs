@@ -12,6 +12,7 @@ use super::array::field_type;
 use super::cast::strip_blanks;
 use super::interval::Interval;
 use super::json;
+use super::network::Network;
 use super::numeric::Numeric;
 use super::text::{cut_name, push_padded};
 use crate::datum::Datum;
@@ -112,6 +113,8 @@ pub fn parse_binary(bytes: &[u8], ty: Type) -> Result<Datum> {
         }
         Type::Interval => parse_interval(exactly(bytes)?),
         Type::Uuid => Datum::Uuid(exactly(bytes)?),
+        Type::Inet | Type::Cidr => Datum::Network(Network::parse_binary(bytes, ty)?),
+        Type::MacAddr => Datum::MacAddr(exactly(bytes)?),
         Type::Json => {
             let text = utf8(bytes)?;
             json::check(text)?;
@@ -231,6 +234,8 @@ pub fn push_binary(datum: &Datum, declared: Declared, out: &mut Vec<u8>) {
             out.extend_from_slice(&months.to_be_bytes());
         }
         Datum::Uuid(uuid) => out.extend_from_slice(uuid),
+        Datum::Network(address) => address.push_binary(declared.ty, out),
+        Datum::MacAddr(octets) => out.extend_from_slice(octets),
         Datum::Enum(label) => out.extend_from_slice(label.text.as_bytes()),
         Datum::Jsonb(value) => {
             out.push(JSONB_VERSION);

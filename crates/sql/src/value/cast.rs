@@ -48,8 +48,8 @@ pub fn conversion(from: Type, to: Type) -> Option<Conversion> {
 pub(crate) fn listed(from: Type, to: Type) -> Option<Conversion> {
     use Conversion::{Assignment, Explicit, Implicit};
     use Type::{
-        Bool, Char, Date, Float4, Float8, Int2, Int4, Int8, InternalChar, Interval, Json, Jsonb, Name, Numeric, Oid,
-        RegClass, RegProc, RegProcedure, Text, Time, Timestamp, Timestamptz, Varchar,
+        Bool, Char, Cidr, Date, Float4, Float8, Inet, Int2, Int4, Int8, InternalChar, Interval, Json, Jsonb, Name,
+        Numeric, Oid, RegClass, RegProc, RegProcedure, Text, Time, Timestamp, Timestamptz, Varchar,
     };
     Some(match (from, to) {
         (Bool, Int4) | (Int4, Bool) | (Int4, InternalChar) | (InternalChar, Int4) => Explicit,
@@ -74,6 +74,9 @@ pub(crate) fn listed(from: Type, to: Type) -> Option<Conversion> {
 
         (Date, Timestamp | Timestamptz) | (Timestamp, Timestamptz) | (Time, Interval) => Implicit,
         (Timestamp | Timestamptz, Date | Time) | (Timestamptz, Timestamp) | (Interval, Time) => Assignment,
+
+        (Cidr, Inet) => Implicit,
+        (Inet, Cidr) | (Inet | Cidr, Text | Varchar | Char) => Assignment,
 
         (Json, Jsonb) | (Jsonb, Json) => Assignment,
         (Jsonb, Bool | Int2 | Int4 | Int8 | Float4 | Float8 | Numeric) => Explicit,
@@ -153,6 +156,8 @@ fn convert(datum: Datum, from: Type, to: Type, settings: &Settings) -> Result<Da
         }
         (Datum::Text(text), Type::Jsonb) => Ok(Datum::Jsonb(Arc::new(json::parse(text)?))),
         (Datum::Jsonb(_), Type::Json) => Ok(Datum::text(shown(&datum, from, settings))),
+        (Datum::Network(_), Type::Inet) => Ok(datum),
+        (Datum::Network(address), Type::Cidr) => Ok(Datum::Network(address.network())),
         (Datum::Array(elements), Type::Array(to)) => {
             let from = from.element().unwrap_or(Type::Unknown);
             let elements: Result<Vec<_>> =
@@ -183,6 +188,12 @@ fn to_text(datum: Datum, from: Type, to: Type, settings: &Settings) -> Datum {
         (Datum::Text(_), _) => datum,
         (Datum::Bool(value), Type::Text | Type::Varchar | Type::Char) => {
             Datum::text(if *value { "true" } else { "false" })
+        }
+        // Not as it is shown.
+        (Datum::Network(address), Type::Text | Type::Varchar | Type::Char) => {
+            let mut text = String::new();
+            address.push(true, &mut text);
+            Datum::text(text)
         }
         (_, Type::Name) => Datum::text(cut_name(&shown(&datum, from, settings))),
         _ => Datum::text(shown(&datum, from, settings)),

@@ -1,5 +1,6 @@
 //! Tests of casts. What they expect is what PostgreSQL 15 does.
 
+use super::super::network::Network;
 use super::*;
 
 fn cast_as(datum: Datum, from: Type, to: impl Into<Declared>, explicit: bool) -> Result<Datum> {
@@ -57,6 +58,10 @@ fn the_matrix_is_that_of_postgresql() {
         (Type::Json, Type::Int4, None),
         (Type::Uuid, Type::Text, Some(Assignment)),
         (Type::Uuid, Type::Bytea, None),
+        (Type::Cidr, Type::Inet, Some(Implicit)),
+        (Type::Inet, Type::Cidr, Some(Assignment)),
+        (Type::Text, Type::Inet, Some(Explicit)),
+        (Type::MacAddr, Type::Inet, None),
         (Type::Unknown, Type::Uuid, Some(Implicit)),
         (Type::Int4, Type::Unknown, None),
         (Type::Array(&Type::Int4), Type::Array(&Type::Int8), Some(Implicit)),
@@ -224,6 +229,8 @@ fn every_conversion_that_is_allowed_is_done() {
             Type::Timestamp | Type::Timestamptz => Datum::Timestamp(1),
             Type::Interval => Datum::Interval(Interval::default()),
             Type::Uuid => Datum::Uuid([1; 16]),
+            Type::Inet | Type::Cidr => Datum::Network(Network::parse("10.0.0.0/8", ty).unwrap()),
+            Type::MacAddr => Datum::MacAddr([1; 6]),
             Type::Jsonb => jsonb("1"),
             Type::Enum(own) => Datum::Enum(own.labels()[0]),
             Type::Record | Type::Void | Type::Trigger | Type::Unknown | Type::Array(_) => return None,

@@ -16,6 +16,7 @@ pub mod float;
 pub mod interval;
 pub mod interval_style;
 pub mod json;
+pub mod network;
 pub mod numeric;
 pub mod storage;
 pub mod text;

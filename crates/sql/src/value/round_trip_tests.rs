@@ -1,10 +1,12 @@
 //! Random values of all types, written and read again: as text, as bytes of the protocol, and as the engine stores them.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use fastrand::Rng;
 
 use super::interval::Interval;
+use super::network::Network;
 use super::numeric::Numeric;
 use super::{json, parse, parse_binary, push_binary, push_text, storage};
 use crate::datum::Datum;
@@ -80,6 +82,9 @@ fn random_datum(random: &mut Rng, ty: Type) -> Datum {
             Datum::Interval(Interval { months, days, us: random.i64(-DAY_US * 9..DAY_US * 9) })
         }
         Type::Uuid => Datum::Uuid(random.u128(..).to_be_bytes()),
+        Type::Inet => Datum::Network(random_network(random)),
+        Type::Cidr => Datum::Network(random_network(random).network()),
+        Type::MacAddr => Datum::MacAddr(std::array::from_fn(|_| random.u8(..))),
         Type::Enum(own) => Datum::Enum(own.labels()[random.usize(..own.labels().len())]),
         Type::Json => Datum::text(random_json(random, 3).to_string()),
         Type::Jsonb => Datum::Jsonb(Arc::new(random_json(random, 3))),
@@ -90,6 +95,15 @@ fn random_datum(random: &mut Rng, ty: Type) -> Datum {
         }
         other => unreachable!("{other} has no values that are written"),
     }
+}
+
+/// Addresses of which some have much in common.
+fn random_network(random: &mut Rng) -> Network {
+    let bits = random.u128(..) & (u128::MAX << random.u32(..128)) & (u128::MAX >> random.u32(..128));
+    let address =
+        if random.bool() { IpAddr::from((bits as u32).to_be_bytes()) } else { IpAddr::from(bits.to_be_bytes()) };
+    let host = Network::host(address);
+    host.with_length(random.i64(0..=host.length_max().into())).expect("a length")
 }
 
 /// All types whose values can be written and read.

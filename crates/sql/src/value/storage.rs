@@ -9,7 +9,8 @@
 //! | any other `numeric` | `Bytes` | [`Numeric::encode_key`] |
 //! | texts, `name`, `"char"`, `json` | `Text` | |
 //! | `jsonb` | `Text` | the text that `jsonb` has one of |
-//! | `bytea`, `uuid` | `Bytes` | |
+//! | `bytea`, `uuid`, `macaddr` | `Bytes` | |
+//! | `inet`, `cidr` | `Bytes` | see below |
 //! | `date`, `time` | `Int32`, `Int64` | days since 1970, microseconds since midnight |
 //! | `timestamp`, `timestamptz` | `Timestamp` | |
 //! | `interval` | `Bytes` | see below |
@@ -19,6 +20,9 @@
 //! An interval takes 32 bytes, the highest byte of each number first: its span in microseconds plus 2^127 (16 bytes; a month has
 //! 30 days, a day 24 hours), months (4), days (4), microseconds (8). Bytes compare as spans do; intervals that are equal have
 //! equal first 16 bytes.
+//!
+//! An address is the number 4 or 6, the 4 or 16 bytes of its network, the length of the prefix, and the bytes of the address if
+//! it has bits behind the prefix. Bytes compare as addresses do.
 //!
 //! An array is the number of its elements, then each element: 0 for NULL, or the length of its form plus 1 and the form. Numbers
 //! and lengths are LEB128. The form of an element is that of a column: truth values take 1 byte, integers 2, 4 or 8 as the column
@@ -37,6 +41,7 @@ use osier::table::Value;
 
 use super::interval::Interval;
 use super::json;
+use super::network::Network;
 use super::numeric::Numeric;
 use super::text::without_nul;
 use crate::datum::Datum;
@@ -105,6 +110,7 @@ pub fn stored_type(declared: Declared) -> Result<Column> {
         Type::Text | Type::Varchar | Type::Char | Type::Name | Type::InternalChar => Column::Text,
         Type::Json | Type::Jsonb => Column::Text,
         Type::Bytea | Type::Uuid | Type::Interval | Type::Array(_) => Column::Bytes,
+        Type::Inet | Type::Cidr | Type::MacAddr => Column::Bytes,
         Type::OidVector | Type::Int2Vector => Column::Bytes,
         Type::Timestamp | Type::Timestamptz => Column::Timestamp,
         Type::Unknown | Type::Record | Type::Void | Type::Trigger => {
@@ -157,6 +163,8 @@ pub fn store<'d>(datum: &'d Datum, declared: Declared, scratch: &mut Vec<u8>) ->
         Datum::Date(days) => Value::Int((*days).into()),
         Datum::Timestamp(us) => Value::Timestamp(*us),
         Datum::Uuid(uuid) => Value::Bytes(uuid),
+        Datum::MacAddr(octets) => Value::Bytes(octets),
+        Datum::Network(address) => return Ok(in_scratch(scratch, |scratch| address.push_stored(scratch))),
         Datum::Enum(label) => Value::Int(label.number),
         Datum::Numeric(numeric) => match units_of(declared.modifier) {
             Some((_, scale)) => {
@@ -276,6 +284,8 @@ fn load_bytes(bytes: &[u8], declared: Declared) -> Option<Datum> {
     Some(match declared.ty {
         Type::Bytea => Datum::Bytes(bytes.into()),
         Type::Uuid => Datum::Uuid(bytes.try_into().ok()?),
+        Type::Inet | Type::Cidr => Datum::Network(Network::load(bytes)?),
+        Type::MacAddr => Datum::MacAddr(bytes.try_into().ok()?),
         Type::Numeric => Datum::Numeric(Arc::new(Numeric::decode_key(bytes)?)),
         Type::Interval => Datum::Interval(load_interval(bytes.try_into().ok()?)),
         ty => load_array(bytes, Declared { ty: ty.element()?, modifier: declared.modifier })?,

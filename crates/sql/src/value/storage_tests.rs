@@ -142,6 +142,12 @@ fn damaged_values_are_refused() {
     fails(Value::Bytes(&[1, 4, 1, 2, 3]), array.into());
     fails(Value::Bytes(&[1, 2, 0xff]), Type::Array(&Type::Text).into());
     fails(Value::Bytes(&[1; 15]), Type::Uuid.into());
+    fails(Value::Bytes(&[1; 5]), Type::MacAddr.into());
+    for bytes in
+        [&[][..], &[5, 0, 0, 0, 0, 8], &[4, 10, 0, 0, 0], &[4, 10, 0, 0, 0, 33], &[4, 10, 0, 0, 0, 8, 10, 0, 0, 0]]
+    {
+        fails(Value::Bytes(bytes), Type::Inet.into());
+    }
     fails(Value::Bytes(&[1; 31]), Type::Interval.into());
     fails(Value::Bytes(&[9]), Type::Numeric.into());
     fails(Value::Bytes(&[]), Type::Int4.into());

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::cast::{constrain, strip_blanks};
 use super::interval::Interval;
+use super::network::{self, Network};
 use super::numeric::Numeric;
 use super::{array, datetime, float, json};
 use crate::datum::Datum;
@@ -103,6 +104,8 @@ fn parse_scalar(text: &str, ty: Type, settings: &Settings) -> Result<Datum> {
         }
         Type::Interval => Datum::Interval(Interval::parse(text)?),
         Type::Uuid => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid_syntax(ty, text))?),
+        Type::Inet | Type::Cidr => Datum::Network(Network::parse(text, ty)?),
+        Type::MacAddr => Datum::MacAddr(network::parse_mac(text)?),
         Type::Json => {
             json::check(text)?;
             Datum::text(text)
@@ -315,6 +318,12 @@ pub fn push_text(datum: &Datum, declared: Declared, settings: &Settings, out: &m
         Datum::Timestamp(us) => settings.date_style.push_timestamp(*us, out),
         Datum::Interval(value) => settings.interval_style.push(value, out),
         Datum::Uuid(uuid) => push_uuid(uuid, out),
+        Datum::Network(address) => {
+            let mut shown = String::new();
+            address.push(declared.ty == Type::Cidr, &mut shown);
+            out.extend_from_slice(shown.as_bytes());
+        }
+        Datum::MacAddr(octets) => network::push_mac(*octets, out),
         Datum::Enum(label) => out.extend_from_slice(label.text.as_bytes()),
         Datum::Jsonb(value) => json::push(value, out),
         Datum::Array(elements) if declared.ty.is_vector() => {

@@ -277,8 +277,11 @@ const CLASSES: &[(u32, &str, u32, &str, Type, bool)] = &[
     (10_004, "bpchar_ops", 426, "bpchar_ops", Type::Char, true),
     (10_006, "bytea_ops", 428, "bytea_ops", Type::Bytea, true),
     (10_007, "char_ops", 429, "char_ops", Type::InternalChar, true),
+    (10_009, "cidr_ops", 1974, "network_ops", Type::Inet, false),
     (10_012, "float4_ops", 1970, "float_ops", Type::Float4, true),
+    (10_015, "inet_ops", 1974, "network_ops", Type::Inet, true),
     (10_022, "interval_ops", 1982, "interval_ops", Type::Interval, true),
+    (10_024, "macaddr_ops", 1984, "macaddr_ops", Type::MacAddr, true),
     (10_028, "name_ops", 1994, "text_ops", Type::Name, true),
     (10_038, "time_ops", 1996, "time_ops", Type::Time, true),
     (10_044, "varchar_ops", 1994, "text_ops", Type::Text, false),
@@ -291,9 +294,13 @@ const ENUM_FAMILY: u32 = 3523;
 /// The type that stands for any enumeration.
 const ANY_ENUM: u32 = 3500;
 
-/// The class of operators by which an index orders a column; `text` stands for `varchar`.
+/// The class of operators by which an index orders a column; `text` stands for `varchar`, `inet` for `cidr`.
 pub(super) fn class_of(ty: Type) -> u32 {
-    let ty = if ty == Type::Varchar { Type::Text } else { ty };
+    let ty = match ty {
+        Type::Varchar => Type::Text,
+        Type::Cidr => Type::Inet,
+        ty => ty,
+    };
     if let Type::Enum(_) = ty {
         return ENUM_OPS;
     }
