@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 22] = [
+const FILES: [&str; 23] = [
     "queries",
     "expressions",
     "functions",
@@ -33,6 +33,7 @@ const FILES: [&str; 22] = [
     "merge",
     "enums",
     "network",
+    "elements",
     "sets",
 ];
 

@@ -8,6 +8,7 @@
 pub(crate) mod columns;
 pub(crate) mod copy;
 mod dialect;
+pub(crate) mod elements;
 pub(crate) mod enums;
 pub(crate) mod extension;
 pub(crate) mod foreign;
@@ -23,10 +24,13 @@ pub(crate) mod quote;
 pub(crate) mod rewrite;
 pub(crate) mod sequence;
 pub(crate) mod shape;
+mod solid;
 pub(crate) mod types;
 mod words;
 
-use sqlparser::ast::{ArrayElemTypeDef, DataType, Expr, Ident, ObjectName, ObjectNamePart, Query, Spanned, Statement};
+use sqlparser::ast::{
+    ArrayElemTypeDef, DataType, Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Spanned, Statement,
+};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
@@ -55,6 +59,18 @@ pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
     parsed(text, forget)
 }
 
+/// A query of a list and nothing else.
+pub(crate) fn query_of_list(list: Vec<SelectItem>) -> Result<Query> {
+    let statements = statements("SELECT 1")?;
+    let Some(Statement::Query(mut query)) = statements.into_iter().next() else {
+        return Err(SqlError::new(SqlState::SyntaxError, "a query was expected"));
+    };
+    if let SetExpr::Select(select) = &mut *query.body {
+        select.projection = list;
+    }
+    Ok(*query)
+}
+
 /// Whether the text of a query, as it is printed, is read back as that query.
 pub(crate) fn reads_back(query: &Query, printed: &str) -> bool {
     matches!(statements(printed).as_deref(), Ok([Statement::Query(again)]) if **again == *query)
@@ -72,6 +88,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     merge::hide(&mut tokens)?;
     adapt(&mut tokens);
     forms::adapt(&mut tokens);
+    elements::adapt(&mut tokens);
     operator::adapt(&mut tokens);
     foreign::adapt(&mut tokens);
     frame::adapt(&mut tokens);

@@ -370,6 +370,11 @@ fn addresses_are_as_in_postgresql() {
 }
 
 #[test]
+fn elements_are_read_and_assigned_as_in_postgresql() {
+    suite("elements.sql");
+}
+
+#[test]
 fn sets_are_as_in_postgresql() {
     suite("sets.sql");
 }

@@ -8,6 +8,7 @@ pub(crate) mod aggregate;
 mod blanks;
 pub(crate) mod call;
 pub(crate) mod convert;
+mod element;
 pub(crate) mod expr;
 pub(crate) mod foreign;
 pub(crate) mod forms;

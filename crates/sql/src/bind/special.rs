@@ -1,7 +1,7 @@
 //! Expressions with a syntax of their own, and calls of functions.
 
 use sqlparser::ast::{
-    self, AccessExpr, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments, Subscript, TrimWhereField,
+    self, AccessExpr, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments, TrimWhereField,
 };
 
 use super::Binder;
@@ -141,7 +141,7 @@ impl Binder<'_> {
         Ok(Typed::new(self.convert(value, to, Conversion::Explicit)?, to))
     }
 
-    /// Subscripts and slices of arrays.
+    /// Subscripts, slices and fields.
     fn access(&self, root: &ast::Expr, chain: &[AccessExpr], level: &Level<'_>) -> Result<Typed> {
         // `t.a[1]` is a column first, and so is `(t).a`.
         let (mut value, chain) = match (root, chain) {
@@ -158,33 +158,12 @@ impl Binder<'_> {
             _ => (self.expr(root, level)?, chain),
         };
         for access in chain {
-            let index = |expr: &ast::Expr| {
-                let bound = self.expr(expr, level)?;
-                self.convert(bound, Type::Int4, Conversion::Assignment)
-            };
-            let element = value.declared.ty.element();
-            value = match (access, element) {
-                (AccessExpr::Subscript(Subscript::Index { index: at }), Some(element))
-                    if value.declared.ty.is_vector() =>
-                {
-                    let one = Typed::new(Expr::Constant(Datum::Int(1)), Type::Int4);
-                    let at = self.operate("+", Typed::new(index(at)?, Type::Int4), one)?;
-                    Typed::new(Expr::Subscript(Box::new((value.expr, at.expr))), element)
+            value = match access {
+                AccessExpr::Subscript(subscript) => self.subscript(value, subscript, level)?,
+                AccessExpr::Dot(ast::Expr::Identifier(field)) if value.declared.ty.element().is_none() => {
+                    self.field(value, &parse::name(field))?
                 }
-                (AccessExpr::Subscript(Subscript::Index { index: at }), Some(element)) => {
-                    Typed::new(Expr::Subscript(Box::new((value.expr, index(at)?))), element)
-                }
-                (AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: None }), Some(_)) => {
-                    let from = lower_bound.as_ref().map(index).transpose()?;
-                    let to = upper_bound.as_ref().map(index).transpose()?;
-                    Typed::new(Expr::Slice(Box::new((value.expr, from, to))), value.declared)
-                }
-                (AccessExpr::Dot(ast::Expr::Identifier(field)), None) => self.field(value, &parse::name(field))?,
-                (AccessExpr::Subscript(_), None) => {
-                    let message = format!("cannot subscript type {} because it is not an array", value.declared.ty);
-                    return Err(SqlError::new(SqlState::DatatypeMismatch, message));
-                }
-                _ => return Err(SqlError::unsupported("a field of a composite value")),
+                AccessExpr::Dot(_) => return Err(SqlError::unsupported("a field of a composite value")),
             };
         }
         Ok(value)

@@ -455,6 +455,12 @@ pub(crate) fn updatable(query: &ast::Query) -> std::result::Result<&ast::Select,
     Ok(select)
 }
 
+/// Whether an expression calls a function that returns a set; not within subqueries.
+pub(super) fn has_set(expr: &ast::Expr) -> bool {
+    let last = |call: &ast::Function| parse::parts(&call.name).ok().and_then(|mut parts| parts.pop());
+    calls(expr, &|call| last(call).is_some_and(|name| crate::function::is_set(&name)))
+}
+
 /// Whether an expression calls such a function; not within subqueries.
 fn calls(expr: &ast::Expr, is_so: &dyn Fn(&ast::Function) -> bool) -> bool {
     match expr {

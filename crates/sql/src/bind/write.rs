@@ -93,6 +93,14 @@ impl Binder<'_> {
         };
         let all = if targets.is_empty() { target.all_columns(given, Verb::Insert)? } else { Vec::new() };
         let is_list = source.with.is_none() && source.order_by.is_none() && source.limit_clause.is_none();
+        if let (true, SetExpr::Values(values)) = (is_list, &*source.body)
+            && let [row] = &values.rows[..]
+            && row.content.iter().any(super::view::has_set)
+        {
+            let named = insert_targets(targets, &all, row.content.len())?;
+            let (targets, source) = query_of_row(named, &row.content)?;
+            return self.insert_input(target, &targets, Some(&source), overriding);
+        }
         if let SetExpr::Values(values) = &*source.body
             && is_list
         {
@@ -288,9 +296,24 @@ impl Binder<'_> {
     ) -> Result<Vec<(usize, Expr)>> {
         let relation = &target.relation;
         let mut bound: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
+        // Columns of which elements are assigned.
+        let mut parts = Vec::new();
         let mut assign = |at: usize, given: Given<'_>| {
             let column = &relation.columns[at];
-            if bound.iter().any(|(known, _)| *known == at) {
+            let known = bound.iter().position(|(known, _)| *known == at);
+            if let Given::Written(expr) = &given
+                && let Some(element) = parse::elements::assigned(expr)
+                && known.is_none_or(|_| parts.contains(&at))
+            {
+                refuse_other(column, element.1)?;
+                let before = known.map_or_else(|| target.columns[at].expr.clone(), |known| bound[known].1.clone());
+                let value = self.assigned_element(column, before, element, level)?;
+                known.map(|known| bound.remove(known));
+                bound.push((at, value));
+                parts.push(at);
+                return Ok(());
+            }
+            if known.is_some() {
                 let message = format!("multiple assignments to same column \"{}\"", column.name);
                 return Err(SqlError::new(SqlState::SyntaxError, message));
             }
@@ -347,11 +370,7 @@ impl Binder<'_> {
         let column = &relation.columns[at];
         match given {
             Given::Written(expr) if is_default(expr) => self.default_of(relation, at),
-            _ if column.is_generated => {
-                let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
-                Err(generated_always(column, message))
-            }
-            _ if column.identity == Some(Identity::Always) => {
+            _ if column.is_generated || column.identity == Some(Identity::Always) => {
                 let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
                 Err(generated_always(column, message))
             }
@@ -628,9 +647,30 @@ pub(super) fn target_level<'p>(target: &Target, from: &From, registers: &'p std:
     level
 }
 
+/// The only row of `VALUES` as the list of a query, without the columns that take their defaults: functions of it give rows.
+fn query_of_row(targets: &[usize], row: &[ast::Expr]) -> Result<(Vec<usize>, ast::Query)> {
+    let (targets, items) = targets.iter().zip(row).filter(|(_, expr)| !is_default(expr)).unzip::<_, _, _, Vec<_>>();
+    let items = items.into_iter().cloned().map(SelectItem::UnnamedExpr).collect();
+    Ok((targets, parse::query_of_list(items)?))
+}
+
 /// Whether an expression is the word `DEFAULT`.
 fn is_default(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+/// Refuses to assign an element of a column that takes its default alone, or the default as an element.
+fn refuse_other(column: &Column, value: &ast::Expr) -> Result<()> {
+    if column.is_generated || column.identity == Some(Identity::Always) {
+        let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+        return Err(generated_always(column, message));
+    }
+    match is_default(value) {
+        true => {
+            Err(SqlError::new(SqlState::FeatureNotSupported, "cannot set an array element to DEFAULT").at_node(value))
+        }
+        false => Ok(()),
+    }
 }
 
 /// The columns that `INSERT` names.

@@ -19,6 +19,7 @@ mod catalog;
 mod comparison;
 mod datetime;
 mod digest;
+mod element;
 mod enumeration;
 mod extension;
 mod extract;

@@ -24,6 +24,7 @@ const FUNCTIONS: &[&&[Function]] = &[
     &super::interval_template::FUNCTIONS,
     &super::number_template::FUNCTIONS,
     &super::digest::FUNCTIONS,
+    &super::element::FUNCTIONS,
     &super::enumeration::FUNCTIONS,
     &super::extension::FUNCTIONS,
     &super::array::FUNCTIONS,

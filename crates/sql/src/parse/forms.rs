@@ -8,6 +8,7 @@
 //! - `interval(1) 'text'` becomes a cast.
 //! - The alias of `USING (names) AS alias` is one of the names, with a sign before it. `(t.*)` in a list is `t.*`, unless an
 //!   operator follows: then `t.*` is `(t.*)`.
+//! - An expression of `ROLLUP` and its like that begins with a parenthesis gets another one.
 //! - `type ARRAY` and `type ARRAY[4]` are `type[]`.
 //! - `DROP INDEX CONCURRENTLY` is `DROP INDEX`.
 //! - The names of columns in `CREATE TABLE t (names) AS` go to the query, `WITH NO DATA` is `LIMIT 0`, and `(t).*` is `t.*`.
@@ -21,6 +22,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::is_plain;
 use super::quote::is_reserved;
+use super::solid::{Edits, Solid, apply};
 
 /// What stands before the alias of `USING` among the names of columns.
 const USING_ALIAS: char = '\u{2}';
@@ -52,6 +54,9 @@ const WORDS: &[&str] = &[
     "interval",
     "concurrently",
     "array",
+    "rollup",
+    "cube",
+    "sets",
 ];
 
 /// Words behind which no more of a join follows.
@@ -76,23 +81,6 @@ const ENDS_OF_FROM: &[&str] = &[
 
 /// Words that stand behind a list of `SELECT` that is empty.
 const ENDS_OF_LIST: &[&str] = &["where", "union", "intersect", "except", "limit"];
-
-/// What is to change: tokens that go, and tokens that come before others.
-#[derive(Default)]
-struct Edits {
-    gone: Vec<usize>,
-    before: Vec<(usize, Vec<Token>)>,
-    /// The place behind the last `FOR UPDATE` that was looked at.
-    moved: usize,
-}
-
-/// The words and signs of a text.
-struct Solid<'t> {
-    tokens: &'t [TokenWithSpan],
-    places: Vec<usize>,
-    /// Where the parenthesis ends that a place opens.
-    closes: Vec<usize>,
-}
 
 /// A join whose condition is to come.
 struct Pending {
@@ -142,29 +130,6 @@ pub(super) fn adapt(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-fn apply(tokens: &mut Vec<TokenWithSpan>, mut edits: Edits) {
-    edits.gone.sort_unstable();
-    // Stable: what was put before a token first stays first.
-    edits.before.sort_by_key(|(at, _)| *at);
-    let mut before = edits.before.into_iter().peekable();
-    let mut out = Vec::with_capacity(tokens.len() + 8);
-    let end = tokens.len();
-    let last = tokens.last().map(|token| token.span);
-    for (at, token) in std::mem::take(tokens).into_iter().enumerate() {
-        while let Some((_, new)) = before.next_if(|(place, _)| *place == at) {
-            out.extend(new.into_iter().map(|new| TokenWithSpan::new(new, token.span)));
-        }
-        if edits.gone.binary_search(&at).is_err() {
-            out.push(token);
-        }
-    }
-    for (place, new) in before {
-        debug_assert_eq!(place, end, "nothing stands behind the end");
-        out.extend(new.into_iter().filter_map(|new| Some(TokenWithSpan::new(new, last?))));
-    }
-    *tokens = out;
-}
-
 /// `SELECT * FROM (`.
 fn query_of() -> Vec<Token> {
     vec![Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM"), Token::LParen]
@@ -176,42 +141,6 @@ fn named(name: &str) -> Vec<Token> {
 }
 
 impl Solid<'_> {
-    fn new(tokens: &[TokenWithSpan]) -> Solid<'_> {
-        let places: Vec<usize> =
-            (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
-        let mut closes = vec![places.len(); places.len()];
-        let mut open = Vec::new();
-        for (place, at) in places.iter().enumerate() {
-            match tokens[*at].token {
-                Token::LParen => open.push(place),
-                Token::RParen => {
-                    if let Some(start) = open.pop() {
-                        closes[start] = place;
-                    }
-                }
-                _ => {}
-            }
-        }
-        Solid { tokens, places, closes }
-    }
-
-    fn token(&self, place: usize) -> &Token {
-        self.places.get(place).map_or(&Token::EOF, |at| &self.tokens[*at].token)
-    }
-
-    /// The position of a place among all tokens.
-    fn at(&self, place: usize) -> usize {
-        self.places.get(place).copied().unwrap_or(self.tokens.len())
-    }
-
-    fn is(&self, place: usize, words: &[&str]) -> bool {
-        matches!(self.token(place), Token::Word(word) if words.iter().any(|it| is_plain(word, it)))
-    }
-
-    fn is_before(&self, place: usize, words: &[&str]) -> bool {
-        place.checked_sub(1).is_some_and(|before| self.is(before, words))
-    }
-
     /// Writes what begins at a place.
     fn edit(&self, place: usize, edits: &mut Edits) {
         let Token::Word(word) = self.token(place) else {
@@ -243,6 +172,8 @@ impl Solid<'_> {
             edits.gone.extend(self.is(from, &["from"]).then(|| self.at(from)));
         } else if begins("substring") && *self.token(place + 1) == Token::LParen {
             self.open_substring(place + 1, edits);
+        } else if begins("rollup") || begins("cube") || begins("sets") && self.is_before(place, &["grouping"]) {
+            self.open_groups(place + 1, edits);
         } else if begins("using") {
             let direction = match self.token(place + 1) {
                 Token::Lt => "ASC",
@@ -369,6 +300,22 @@ impl Solid<'_> {
                 edits.before.push((self.at(place), vec![Token::Comma]));
             }
             place = if *self.token(place) == Token::LParen { self.closes[place] } else { place } + 1;
+        }
+    }
+
+    /// `ROLLUP((a)::text, b)`: what begins with a parenthesis is a list of expressions to the parser, so it gets another one.
+    fn open_groups(&self, open: usize, edits: &mut Edits) {
+        let mut start = open + 1;
+        while *self.token(open) == Token::LParen && start < self.closes[open] {
+            let mut end = start;
+            while end < self.closes[open] && *self.token(end) != Token::Comma {
+                end = if *self.token(end) == Token::LParen { self.closes[end] } else { end } + 1;
+            }
+            if *self.token(start) == Token::LParen && self.closes[start] + 1 < end {
+                edits.before.push((self.at(start), vec![Token::LParen]));
+                edits.before.push((self.at(end), vec![Token::RParen]));
+            }
+            start = end + 1;
         }
     }
 

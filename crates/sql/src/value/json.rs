@@ -19,6 +19,18 @@ use crate::error::{Result, SqlError, SqlState};
 /// How much memory the tree of a value may take, by [`bytes`].
 pub(crate) const TREE_BYTES_MAX: usize = 512 << 20;
 
+/// The most arrays and objects within each other.
+pub(crate) const LEVELS_MAX: usize = 127;
+
+/// Returns how many arrays and objects are within each other.
+pub(crate) fn levels(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => 1 + elements.iter().map(levels).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(levels).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 /// What an element of a tree takes beside its text: its place in its parent, and an allocation.
 const NODE_BYTES: usize = 64;
 
