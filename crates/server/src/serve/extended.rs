@@ -64,7 +64,7 @@ impl Connection {
             let types = types.iter().map(|oid| parameter_type(session, *oid)).collect::<Result<Vec<_>, _>>()?;
             session.prepare(text, &types)
         })??;
-        self.session.keep(&name, prepared)?;
+        self.session.keep(&name, text, prepared)?;
         self.wire.output.push_empty(b'1');
         Ok(())
     }

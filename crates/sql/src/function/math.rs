@@ -96,6 +96,7 @@ functions! {
         Ok(make_numeric(if value.is_finite() { value.trunc(value.scale_min().into()) } else { value.clone() }))
     };
     "random" () -> Float8 [volatile] = |call, _| Ok(Float(call.environment.random()));
+    "setseed" (Float8) -> Void [volatile] = |call, a| set_seed(call, float(&a[0]));
     "width_bucket" (AnyElement, AnyArray) -> Int4 = |_, a| bucket_of_thresholds(&a[0], elements(&a[1]));
     "width_bucket" (Float8, Float8, Float8, Int4) -> Int4 = |_, a| {
         width_bucket(float(&a[0]), float(&a[1]), float(&a[2]), int(&a[3]))
@@ -103,6 +104,15 @@ functions! {
     "width_bucket" (Numeric, Numeric, Numeric, Int4) -> Int4 = |_, a| {
         numeric_width_bucket(numeric(&a[0]), numeric(&a[1]), numeric(&a[2]), int(&a[3]))
     };
+}
+
+fn set_seed(call: &super::Call<'_>, seed: f64) -> Result<Datum> {
+    if !(-1.0..=1.0).contains(&seed) {
+        let message = format!("setseed parameter {seed} is out of allowed range [-1,1]");
+        return Err(error(SqlState::InvalidParameterValue, message));
+    }
+    call.environment.set_seed(seed);
+    Ok(Datum::text(""))
 }
 
 /// Digits behind the point; more than a numeric can have are as many as it can.

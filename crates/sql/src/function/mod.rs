@@ -24,6 +24,7 @@ mod enumeration;
 mod extension;
 mod extract;
 mod format;
+mod hash;
 mod interval_template;
 mod json;
 mod json_build;
@@ -110,6 +111,8 @@ pub trait Environment {
     fn schema(&self) -> Option<&str>;
     /// Returns a random number from 0 up to 1, without 1.
     fn random(&self) -> f64;
+    /// Has [`Environment::random`] begin anew, with a number from -1 to 1.
+    fn set_seed(&self, seed: f64);
     /// Returns sixteen random bytes that nobody can guess; which bits say the version is for the caller to set.
     ///
     /// # Errors

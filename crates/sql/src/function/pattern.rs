@@ -12,6 +12,7 @@ use regex::{Captures, Regex, RegexBuilder};
 
 use super::argument::*;
 use super::bound::{Pace, fits, pieces_fit};
+use super::string::{in_case, lower};
 use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
@@ -82,7 +83,7 @@ fn like_any_case(call: &Call<'_>, text: &str, pattern: &str) -> Result<bool> {
     if text.is_ascii() && pattern.is_ascii() {
         return like_bytes(call, text.as_bytes(), pattern.as_bytes(), |byte| byte.to_ascii_lowercase());
     }
-    like(call, &text.to_lowercase(), &pattern.to_lowercase())
+    like(call, &in_case(text, lower), &in_case(pattern, lower))
 }
 
 /// Returns where the character behind the one at a place starts.

@@ -26,6 +26,7 @@ const FUNCTIONS: &[&&[Function]] = &[
     &super::digest::FUNCTIONS,
     &super::element::FUNCTIONS,
     &super::enumeration::FUNCTIONS,
+    &super::hash::FUNCTIONS,
     &super::extension::FUNCTIONS,
     &super::array::FUNCTIONS,
     &super::network::FUNCTIONS,

@@ -29,8 +29,8 @@ functions! {
     "octet_length" (Bytea) -> Int4 = |_, a| Ok(Int(bytes(&a[0]).len() as i64));
     "bit_length" (Text) -> Int4 = |_, a| Ok(Int(text(&a[0]).len() as i64 * 8));
     "bit_length" (Bytea) -> Int4 = |_, a| Ok(Int(bytes(&a[0]).len() as i64 * 8));
-    "lower" (Text) -> Text = |_, a| Ok(Datum::text(text(&a[0]).to_lowercase()));
-    "upper" (Text) -> Text = |_, a| Ok(Datum::text(text(&a[0]).to_uppercase()));
+    "lower" (Text) -> Text = |_, a| Ok(Datum::text(in_case(text(&a[0]), lower)));
+    "upper" (Text) -> Text = |_, a| Ok(Datum::text(in_case(text(&a[0]), upper)));
     "initcap" (Text) -> Text = |_, a| Ok(Datum::text(initcap(text(&a[0]))));
     "substr" (Text, Int4) -> Text = |_, a| Ok(Datum::text(slice(text(&a[0]), int(&a[1]), None)?));
     "substr" (Text, Int4, Int4) -> Text = |_, a| Ok(Datum::text(slice(text(&a[0]), int(&a[1]), Some(int(&a[2])))?));
@@ -102,15 +102,38 @@ fn length(datum: &Datum) -> Datum {
     Int(text(datum).chars().count() as i64)
 }
 
+/// A text with each letter changed.
+pub(super) fn in_case(text: &str, change: fn(char) -> char) -> String {
+    text.chars().map(change).collect()
+}
+
+/// The small letter of a letter: each has one, as in PostgreSQL.
+pub(super) fn lower(letter: char) -> char {
+    // Of those of `İ` it is the first one.
+    letter.to_lowercase().next().unwrap_or(letter)
+}
+
+/// The great letter of a letter, which stays as it is where several letters would be needed.
+pub(super) fn upper(letter: char) -> char {
+    let mut great = letter.to_uppercase();
+    match (great.next(), great.next(), letter) {
+        (Some(only), None, _) => only,
+        // Letters with an iota below have great ones of their own.
+        (.., 'ᾀ'..='ᾇ' | 'ᾐ'..='ᾗ' | 'ᾠ'..='ᾧ') => char::from_u32(u32::from(letter) + 8).unwrap_or(letter),
+        (.., 'ᾳ' | 'ῃ' | 'ῳ') => char::from_u32(u32::from(letter) + 9).unwrap_or(letter),
+        _ => letter,
+    }
+}
+
 /// Makes the first letter of each word great and the others small.
 fn initcap(text: &str) -> String {
     let mut is_inside = false;
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         if is_inside {
-            out.extend(character.to_lowercase());
+            out.push(lower(character));
         } else {
-            out.extend(character.to_uppercase());
+            out.push(upper(character));
         }
         is_inside = character.is_alphanumeric();
     }

@@ -5,7 +5,7 @@
 use super::argument::*;
 use super::bound::template_fits;
 use super::datetime::{of_finite, zone};
-use super::functions;
+use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Date, Timestamp};
 use crate::error::{Result, SqlError, SqlState};
@@ -17,17 +17,25 @@ functions! {
     "to_char" (Timestamp, Text) -> Text [stable] = |_, a| {
         of_finite(moment(&a[0]), || formatted(moment(&a[0]), 0, "", text(&a[1])).map(|out| shown(out, text(&a[1]))))
     };
-    "to_char" (Timestamptz, Text) -> Text [stable] = |call, a| of_finite(moment(&a[0]), || {
-        let (us, zone) = (moment(&a[0]), zone(call));
-        let instant = jiff::Timestamp::from_microsecond(us).map_err(|_| timestamp_out_of_range())?;
-        let name = zone.to_offset_info(instant).abbreviation().to_owned();
-        let out = formatted(utc_to_local(us, zone)?, offset_at(us, zone), &name, text(&a[1]))?;
-        Ok(shown(out, text(&a[1])))
-    });
+    "to_char" (Timestamptz, Text) -> Text [stable] = |call, a| {
+        of_finite(moment(&a[0]), || zoned(call, moment(&a[0]), text(&a[1])))
+    };
+    "timeofday" () -> Text [volatile] = |call, _| {
+        zoned(call, call.environment.clock_us(), "Dy Mon DD HH24:MI:SS.US YYYY TZ")
+    };
     "to_timestamp" (Text, Text) -> Timestamptz [stable] = |call, a| {
         local_to_utc(read(text(&a[0]), text(&a[1]))?, zone(call)).map(Timestamp)
     };
     "to_date" (Text, Text) -> Date = |_, a| timestamp_to_date(read(text(&a[0]), text(&a[1]))?).map(Date);
+}
+
+/// What a template makes of a moment in the zone of the session.
+fn zoned(call: &Call<'_>, us: i64, template: &str) -> Result<Datum> {
+    let zone = zone(call);
+    let instant = jiff::Timestamp::from_microsecond(us).map_err(|_| timestamp_out_of_range())?;
+    let name = zone.to_offset_info(instant).abbreviation().to_owned();
+    let out = formatted(utc_to_local(us, zone)?, offset_at(us, zone), &name, template)?;
+    Ok(shown(out, template))
 }
 
 /// What a template has made of a moment or an interval: one without a character makes NULL.

@@ -37,6 +37,8 @@ impl Environment for Fixed {
     fn random(&self) -> f64 {
         0.5
     }
+    fn set_seed(&self, _: f64) {}
+
     fn random_uuid(&self) -> Result<[u8; 16]> {
         Ok([0xff; 16])
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::Core;
+use super::chance::Chance;
 use crate::catalog::listing;
 use crate::catalog::name::Name;
 use crate::catalog::relation::Relation;
@@ -51,8 +52,8 @@ impl Environment<'_> {
     /// The catalog as the statement sees it.
     fn catalog(&self) -> Catalog<'_> {
         let Environment { store, statement_start_us, ref seen, .. } = *self;
-        let Core { sql, settings, advisory, .. } = self.core;
-        Catalog { sql, store, settings, user: settings.user(), statement_start_us, advisory, seen }
+        let Core { sql, settings, advisory, prepared, .. } = self.core;
+        Catalog { sql, store, settings, user: settings.user(), statement_start_us, advisory, prepared, seen }
     }
 
     /// The sequence that an argument names, as the engine does, if the user has one of some rights on it.
@@ -272,7 +273,11 @@ impl function::Environment for Environment<'_> {
     }
 
     fn random(&self) -> f64 {
-        fastrand::f64()
+        self.core.chance.borrow_mut().draw()
+    }
+
+    fn set_seed(&self, seed: f64) {
+        *self.core.chance.borrow_mut() = Chance::of_setting(seed);
     }
 
     fn random_uuid(&self) -> Result<[u8; 16]> {

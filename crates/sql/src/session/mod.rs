@@ -9,6 +9,7 @@ mod authority;
 mod cache;
 mod call;
 mod cancel;
+mod chance;
 mod copy;
 mod cursor;
 mod deferred;
@@ -214,13 +215,15 @@ struct Core {
     /// The settings as the client knows them.
     told: Arc<Settings>,
     /// What `PREPARE` has prepared.
-    prepared: HashMap<String, Arc<Prepared>>,
+    prepared: HashMap<String, prepared::Named>,
     /// What `DECLARE` has declared.
     cursors: HashMap<String, cursor::Cursor>,
     /// How many savepoints the block has in which a statement runs.
     depth: usize,
     /// Whether the block that was begun last may not write.
     began_read_only: bool,
+    /// What random numbers come from.
+    chance: RefCell<chance::Chance>,
     /// What sequences gave to this session.
     values: Values,
     /// Settings that a statement has changed by `set_config`, with their values, and whether for the transaction alone. They
@@ -313,6 +316,7 @@ impl Session {
             cursors: HashMap::new(),
             depth: 0,
             began_read_only: false,
+            chance: RefCell::new(chance::Chance::new(fastrand::u64(..))),
             values: Values::default(),
             configured: RefCell::default(),
             observed: None,

@@ -1,14 +1,17 @@
 //! `PREPARE`, `EXECUTE` and `DEALLOCATE`, and the names that these share with the statements of the protocol.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use osier::Transaction;
 use sqlparser::ast;
 
+use super::environment::now_us;
 use super::statement::{Planned, Task};
 use super::{Core, Done, Parsed, Prepared, Session};
 use crate::bind::Binder;
 use crate::bind::scope::Level;
+use crate::catalog::system::{PreparedRow, Statements};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -28,6 +31,30 @@ pub(crate) struct Execute {
     query: Query,
 }
 
+/// A statement that has a name.
+pub(super) struct Named {
+    prepared: Arc<Prepared>,
+    /// As the client sent it, with what it sent beside it.
+    text: String,
+    is_of_sql: bool,
+    since_us: i64,
+}
+
+impl Statements for HashMap<String, Named> {
+    fn listed(&self) -> Vec<PreparedRow> {
+        // The statement without a name is the protocol's own.
+        let named = self.iter().filter(|(name, _)| !name.is_empty());
+        let row = |(name, known): (&String, &Named)| PreparedRow {
+            name: name.clone(),
+            text: known.text.clone(),
+            since_us: known.since_us,
+            parameters: known.prepared.parameters().to_vec(),
+            is_of_sql: known.is_of_sql,
+        };
+        named.map(row).collect()
+    }
+}
+
 fn unknown(name: &str) -> SqlError {
     let message = match name {
         "" => "unnamed prepared statement does not exist".to_owned(),
@@ -37,12 +64,13 @@ fn unknown(name: &str) -> SqlError {
 }
 
 impl Session {
-    /// Keeps a statement under a name, which `EXECUTE` knows, too.
+    /// Keeps a statement under a name, which `EXECUTE` knows, too; `text` is what it was prepared of.
     ///
     /// # Errors
     /// A name that is taken.
-    pub fn keep(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<()> {
-        self.core.keep(name, prepared)
+    pub fn keep(&mut self, name: &str, text: &str, prepared: Arc<Prepared>) -> Result<()> {
+        let text = if name.is_empty() { String::new() } else { text.to_owned() };
+        self.core.keep(name, Named { prepared, text, is_of_sql: false, since_us: now_us() })
     }
 
     /// Refuses a name that a statement has already.
@@ -58,12 +86,12 @@ impl Session {
     /// # Errors
     /// A name that no statement has.
     pub fn kept(&self, name: &str) -> Result<&Arc<Prepared>> {
-        self.core.prepared.get(name).ok_or_else(|| unknown(name))
+        self.core.prepared.get(name).map(|known| &known.prepared).ok_or_else(|| unknown(name))
     }
 
     /// Forgets the statement that is kept under a name, and returns it if there is one.
     pub fn forget(&mut self, name: &str) -> Option<Arc<Prepared>> {
-        self.core.prepared.remove(name)
+        self.core.prepared.remove(name).map(|known| known.prepared)
     }
 }
 
@@ -76,9 +104,9 @@ impl Core {
         Err(SqlError::new(SqlState::DuplicatePreparedStatement, message))
     }
 
-    fn keep(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<()> {
+    fn keep(&mut self, name: &str, known: Named) -> Result<()> {
         self.refuse_kept(name)?;
-        self.prepared.insert(name.to_owned(), prepared);
+        self.prepared.insert(name.to_owned(), known);
         Ok(())
     }
 
@@ -134,7 +162,7 @@ impl Core {
         types: &[Option<Type>],
     ) -> Result<(Execute, Vec<Type>)> {
         let name = name.map(parse::parts).transpose()?.and_then(|mut parts| parts.pop()).unwrap_or_default();
-        let target = self.prepared.get(&name).ok_or_else(|| unknown(&name))?.clone();
+        let target = self.prepared.get(&name).ok_or_else(|| unknown(&name))?.prepared.clone();
         let names = CatalogNames::new(&self.sql, transaction);
         let binder = Binder::new(&names, &self.settings, types);
         let wanted = target.parameters();
@@ -157,7 +185,7 @@ impl Core {
         execute: &Execute,
         parameters: &[Datum],
     ) -> Result<(Arc<Prepared>, Row)> {
-        let now = self.prepared.get(&execute.name).ok_or_else(|| unknown(&execute.name))?;
+        let now = &self.prepared.get(&execute.name).ok_or_else(|| unknown(&execute.name))?.prepared;
         // The name may mean another statement since.
         if now.columns() != execute.target.columns() || now.parameters() != execute.target.parameters() {
             return Err(SqlError::changed_shape());
@@ -169,22 +197,21 @@ impl Core {
     }
 
     /// `PREPARE`.
-    pub(super) fn prepare_statement(
-        &mut self,
-        transaction: &Transaction<'_>,
-        name: &ast::Ident,
-        data_types: &[ast::DataType],
-        statement: &ast::Statement,
-    ) -> Result<Done> {
+    pub(super) fn prepare_statement(&mut self, transaction: &Transaction<'_>, whole: &ast::Statement) -> Result<Done> {
+        let ast::Statement::Prepare { name, data_types, statement } = whole else { return Err(super::gone()) };
         let name = parse::name(name);
         self.refuse_kept(&name)?;
         let names = CatalogNames::new(&self.sql, transaction);
         let binder = Binder::new(&names, &self.settings, &[]);
         let known = |ty: &ast::DataType| Ok(Some(binder.data_type(ty)?.ty).filter(|ty| *ty != Type::Unknown));
         let types = data_types.iter().map(known).collect::<Result<Vec<_>>>()?;
-        let parsed = Parsed(Some(Arc::new(statement.clone())));
+        let parsed = Parsed(Some(Arc::new(ast::Statement::clone(statement))));
         let prepared = Prepared::new(&self.sql, transaction, &parsed, &types, &self.settings)?;
-        self.keep(&name, Arc::new(prepared))?;
+        let text = match &self.backend {
+            Some(backend) => backend.activity().text(),
+            None => whole.to_string(),
+        };
+        self.keep(&name, Named { prepared: Arc::new(prepared), text, is_of_sql: true, since_us: now_us() })?;
         Ok(Done::tagged("PREPARE"))
     }
 

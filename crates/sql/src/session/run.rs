@@ -542,9 +542,7 @@ impl Core {
                 None => self.reset(reset),
             },
             ast::Statement::ShowVariable { variable } => self.show(transaction, variable, output),
-            ast::Statement::Prepare { name, data_types, statement } => {
-                self.prepare_statement(transaction, name, data_types, statement)
-            }
+            ast::Statement::Prepare { .. } => self.prepare_statement(transaction, statement),
             ast::Statement::Deallocate { name, .. } => self.deallocate(name),
             ast::Statement::Close { cursor } => self.close(cursor),
             ast::Statement::Lock(lock) => self.lock(transaction, lock),

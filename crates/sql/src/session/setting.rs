@@ -31,6 +31,7 @@ pub(super) fn text_of(expr: &ast::Expr) -> String {
     match expr {
         ast::Expr::Value(value) => match &value.value {
             ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text) => text.clone(),
+            ast::Value::DollarQuotedString(quoted) => quoted.value.clone(),
             other => other.to_string(),
         },
         ast::Expr::Identifier(ident) => ident.value.clone(),

@@ -283,3 +283,28 @@ SELECT to_date('III 2020', 'RM YYYY'), to_date('2020 viii 3', 'YYYY RM DD'), to_
 --> 2020-03-01|2020-08-03|2020-04-01
 SELECT to_date('2020 XX', 'YYYY AD');
 --! 22007
+-- Hashes, chance, and letters of both cases.
+select hashtext('abc'), hashtext(''), hashtext('ä'), hashtext(repeat('x', 100)), hashtext('1234567890ab'), hashtext('1234567890abc'), hashtext(null);
+--> -785388649|-1477818771|-1429987189|1174826790|839012818|706296968|NULL
+select hashtextextended('abc', 0), hashtextextended('', 7), hashtextextended('1234567890abcdef', -1);
+--> -6747756470228489321|2755504096093790112|-2377647531690768762
+select hashint4(5), hashint8(5), hashint8(-5), hashint2(5::int2), hashint8(5000000000), hashoid(5);
+--> -1330264708|-1330264708|1412886042|-1330264708|-694934712|-1330264708
+select pg_try_advisory_xact_lock(hashtext('a job'));
+--> t
+select pg_typeof(setseed(0.5));
+--> void
+select setseed(0.5), random(), random();
+--> |0.9851677175347999|0.825301858027981
+select setseed(-1), random();
+--> |0.725656831544149
+select setseed(2);
+--! 22023
+select setseed(null);
+--> NULL
+select length(timeofday()) > 20, pg_typeof(timeofday());
+--> t|text
+select upper('ß'), lower('İ'), upper('ŉ'), lower('Σ'), lower('ΑΣ'), upper('ǆ'), initcap('ǆx'), upper('ﬁ'), upper('ı'), lower('I'), initcap('ßa'), upper('ᾳᾐῼ');
+--> ß|i|ŉ|σ|ασ|Ǆ|Ǆx|ﬁ|I|i|ßa|ᾼᾘῼ
+select 'STRASSE' ilike 'straße', 'Straße' ilike 'STRAß_', 'ΑΣ' ilike 'ας';
+--> f|t|f

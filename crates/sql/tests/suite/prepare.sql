@@ -373,3 +373,12 @@ COMMIT;
 SELECT current_setting('lock_timeout') = '0', current_setting('statement_timeout') LIKE '9%';
 --> t|t
 RESET statement_timeout;
+-- The statements that are there.
+deallocate all;
+prepare listed (int, text) as select $1, $2;
+select name, parameter_types::text, from_sql from pg_prepared_statements;
+--> listed|{integer,text}|t
+select prepare_time between now() - interval '1 hour' and clock_timestamp() from pg_prepared_statements;
+--> t
+deallocate listed;
+select name from pg_prepared_statements;

@@ -173,3 +173,21 @@ SHOW transaction_read_only;
 COMMIT;
 BEGIN READ WRITE, ISOLATION LEVEL REPEATABLE READ, NOT DEFERRABLE;
 COMMIT;
+-- Literals of all forms as values.
+set application_name = U&'\0041b';
+show application_name;
+--> Ab
+set application_name to $$dollar$$;
+show application_name;
+--> dollar
+set application_name = $x$tag'ged$x$;
+show application_name;
+--> tag'ged
+set application_name = E'e\x41';
+show application_name;
+--> eA
+set search_path = U&'public', $$Other$$;
+show search_path;
+--> public, "Other"
+reset search_path;
+reset application_name;

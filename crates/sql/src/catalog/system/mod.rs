@@ -6,7 +6,8 @@
 //! Invariants:
 //! - A relation whose rows nothing makes is empty: there is nothing of what it lists.
 //! - Rows that a key leaves out are left out of nothing else: conditions stay with the scan.
-//! - Types that there are none of here are replaced: `pg_node_tree`, `pg_lsn` and `anyarray` by `text`, `aclitem[]` by `text[]`.
+//! - Types that there are none of here are replaced: `pg_node_tree`, `pg_lsn` and `anyarray` by `text`, `aclitem[]` and `regtype[]` by
+//!   `text[]`.
 
 mod acl;
 mod answer;
@@ -41,6 +42,7 @@ use crate::run::Row;
 use crate::run::store::Store;
 use crate::settings::Settings;
 use crate::sql::Sql;
+use crate::types::Type;
 use snapshot::Snapshot;
 
 /// The number of the schema `pg_catalog`.
@@ -71,7 +73,25 @@ pub(crate) struct Catalog<'c> {
     pub(crate) user: &'c str,
     pub(crate) statement_start_us: i64,
     pub(crate) advisory: &'c osier::advisory::Advisory,
+    /// The statements that the session has prepared under names.
+    pub(crate) prepared: &'c dyn Statements,
     pub(crate) seen: &'c Seen,
+}
+
+/// Statements that a session has prepared.
+pub(crate) trait Statements {
+    /// Those that have names.
+    fn listed(&self) -> Vec<PreparedRow>;
+}
+
+/// A statement that was prepared under a name.
+pub(crate) struct PreparedRow {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) since_us: i64,
+    pub(crate) parameters: Vec<Type>,
+    /// Whether `PREPARE` has made it, and not a message of the protocol.
+    pub(crate) is_of_sql: bool,
 }
 
 /// A value that a column of the wanted rows has.
@@ -135,6 +155,7 @@ impl<'c> Catalog<'c> {
             "pg_settings" => server::settings(self),
             "pg_stat_activity" => server::activity(self)?,
             "pg_locks" => server::locks(self),
+            "pg_prepared_statements" => server::prepared(self),
             "pg_timezone_names" => server::time_zones(self),
             // There is nothing of what it lists.
             _ => Vec::new(),

@@ -121,6 +121,23 @@ pub(super) fn activity(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
     Ok(catalog.sql.backends().list().into_iter().map(row).collect())
 }
 
+/// `pg_prepared_statements`: what the session has prepared under names. Plans are not counted.
+pub(super) fn prepared(catalog: &Catalog<'_>) -> Vec<Row> {
+    let row = |known: super::PreparedRow| {
+        let types = known.parameters.iter().map(|ty| text(ty.to_string())).collect();
+        vec![
+            text(known.name),
+            text(known.text),
+            Datum::Timestamp(known.since_us),
+            Datum::Array(types),
+            Bool(known.is_of_sql),
+            Int(0),
+            Int(0),
+        ]
+    };
+    catalog.prepared.listed().into_iter().map(row).collect()
+}
+
 /// `pg_locks`: the advisory locks of all sessions. What transactions lock beside them is not listed.
 pub(super) fn locks(catalog: &Catalog<'_>) -> Vec<Row> {
     let row = |listed: osier::advisory::Listed| {
