@@ -4,14 +4,54 @@ use sqlparser::ast::{self, AccessExpr, Subscript};
 
 use super::Binder;
 use super::scope::{Level, Typed};
+use super::view::Target;
+use super::write::{Given, generated_always, is_default};
+use crate::catalog::notes::Identity;
 use crate::catalog::relation::Column;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
+use crate::parse;
 use crate::types::{Declared, Type};
 use crate::value::Conversion;
 
+/// What is assigned to the columns of a table.
+#[derive(Default)]
+pub(super) struct Assigned {
+    pub(super) columns: Vec<(usize, Expr)>,
+    /// The columns of which elements are assigned, one after the other.
+    in_parts: Vec<usize>,
+}
+
 impl Binder<'_> {
+    /// Assigns a value to a column, or to an element of it.
+    pub(super) fn assign_to(
+        &self,
+        target: &Target,
+        at: usize,
+        given: Given<'_>,
+        level: &Level<'_>,
+        assigned: &mut Assigned,
+    ) -> Result<()> {
+        let column = &target.relation.columns[at];
+        let Assigned { columns, in_parts } = assigned;
+        let known = columns.iter().position(|(known, _)| *known == at);
+        let element = if let Given::Written(expr) = &given { parse::elements::assigned(expr) } else { None };
+        if let Some(element) = element.filter(|_| known.is_none() || in_parts.contains(&at)) {
+            refuse_other(column, element.1)?;
+            let before = known.map_or_else(|| target.columns[at].expr.clone(), |known| columns.remove(known).1);
+            columns.push((at, self.assigned_element(column, before, element, level)?));
+            in_parts.push(at);
+            return Ok(());
+        }
+        if known.is_some() {
+            let message = format!("multiple assignments to same column \"{}\"", column.name);
+            return Err(SqlError::new(SqlState::SyntaxError, message));
+        }
+        columns.push((at, self.given_value(&target.relation, at, given, level)?));
+        Ok(())
+    }
+
     /// A subscript of a value, or a slice.
     pub(super) fn subscript(&self, value: Typed, subscript: &Subscript, level: &Level<'_>) -> Result<Typed> {
         let ty = value.declared.ty;
@@ -78,7 +118,7 @@ impl Binder<'_> {
     }
 
     /// The value of a column of which one element is assigned.
-    pub(super) fn assigned_element(
+    fn assigned_element(
         &self,
         column: &Column,
         before: Expr,
@@ -129,6 +169,19 @@ impl Binder<'_> {
         let path = Typed::new(path, Type::Array(&Type::Text));
         let arguments = vec![before, path, new, Typed::new(is_number, Type::Bool)];
         Ok(self.apply("jsonb element set", arguments)?.expr)
+    }
+}
+
+/// Refuses to assign an element of a column that takes its default alone, or the default as an element.
+fn refuse_other(column: &Column, value: &ast::Expr) -> Result<()> {
+    if column.is_generated || column.identity == Some(Identity::Always) {
+        let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+        return Err(generated_always(column, message));
+    }
+    let message = "cannot set an array element to DEFAULT";
+    match is_default(value) {
+        true => Err(SqlError::new(SqlState::FeatureNotSupported, message).at_node(value)),
+        false => Ok(()),
     }
 }
 

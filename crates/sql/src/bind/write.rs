@@ -7,6 +7,7 @@ use sqlparser::ast::{
     Statement, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };
 
+use super::element::Assigned;
 use super::from::{From, relation_columns, rename_columns};
 use super::query::Bound;
 use super::scope::{Level, Typed};
@@ -294,33 +295,8 @@ impl Binder<'_> {
         level: &Level<'_>,
         rows: &mut AssignedRows,
     ) -> Result<Vec<(usize, Expr)>> {
-        let relation = &target.relation;
-        let mut bound: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
-        // Columns of which elements are assigned.
-        let mut parts = Vec::new();
-        let mut assign = |at: usize, given: Given<'_>| {
-            let column = &relation.columns[at];
-            let known = bound.iter().position(|(known, _)| *known == at);
-            if let Given::Written(expr) = &given
-                && let Some(element) = parse::elements::assigned(expr)
-                && known.is_none_or(|_| parts.contains(&at))
-            {
-                refuse_other(column, element.1)?;
-                let before = known.map_or_else(|| target.columns[at].expr.clone(), |known| bound[known].1.clone());
-                let value = self.assigned_element(column, before, element, level)?;
-                known.map(|known| bound.remove(known));
-                bound.push((at, value));
-                parts.push(at);
-                return Ok(());
-            }
-            if known.is_some() {
-                let message = format!("multiple assignments to same column \"{}\"", column.name);
-                return Err(SqlError::new(SqlState::SyntaxError, message));
-            }
-            let value = self.given_value(relation, at, given, level)?;
-            bound.push((at, value));
-            Ok(())
-        };
+        let mut assigned = Assigned::default();
+        let mut assign = |at: usize, given: Given<'_>| self.assign_to(target, at, given, level, &mut assigned);
         let column = |name: &ast::ObjectName| -> Result<usize> {
             let (at, _) = target.position(&parse::parts(name)?.pop().unwrap_or_default(), Verb::Update)?;
             target.marks(Verb::Update, std::iter::once(at));
@@ -362,11 +338,17 @@ impl Binder<'_> {
                 }
             }
         }
-        Ok(bound)
+        Ok(assigned.columns)
     }
 
     /// What is assigned to a column.
-    fn given_value(&self, relation: &Relation, at: usize, given: Given<'_>, level: &Level<'_>) -> Result<Expr> {
+    pub(super) fn given_value(
+        &self,
+        relation: &Relation,
+        at: usize,
+        given: Given<'_>,
+        level: &Level<'_>,
+    ) -> Result<Expr> {
         let column = &relation.columns[at];
         match given {
             Given::Written(expr) if is_default(expr) => self.default_of(relation, at),
@@ -573,7 +555,7 @@ impl Binder<'_> {
 }
 
 /// A value that is assigned.
-enum Given<'g> {
+pub(super) enum Given<'g> {
     Written(&'g ast::Expr),
     Bound(Typed),
 }
@@ -655,22 +637,8 @@ fn query_of_row(targets: &[usize], row: &[ast::Expr]) -> Result<(Vec<usize>, ast
 }
 
 /// Whether an expression is the word `DEFAULT`.
-fn is_default(expr: &ast::Expr) -> bool {
+pub(super) fn is_default(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
-}
-
-/// Refuses to assign an element of a column that takes its default alone, or the default as an element.
-fn refuse_other(column: &Column, value: &ast::Expr) -> Result<()> {
-    if column.is_generated || column.identity == Some(Identity::Always) {
-        let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
-        return Err(generated_always(column, message));
-    }
-    match is_default(value) {
-        true => {
-            Err(SqlError::new(SqlState::FeatureNotSupported, "cannot set an array element to DEFAULT").at_node(value))
-        }
-        false => Ok(()),
-    }
 }
 
 /// The columns that `INSERT` names.
@@ -747,7 +715,7 @@ impl Overriding {
     }
 }
 
-fn generated_always(column: &Column, message: String) -> SqlError {
+pub(super) fn generated_always(column: &Column, message: String) -> SqlError {
     let what =
         if column.is_generated { "a generated column" } else { "an identity column defined as GENERATED ALWAYS" };
     SqlError::new(SqlState::SyntaxError, message)

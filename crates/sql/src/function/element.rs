@@ -63,8 +63,8 @@ fn jsonb_element_set(a: &[Datum]) -> Result<Datum> {
     Ok(Datum::Jsonb(Arc::new(value)))
 }
 
-/// The member or element that a step of a path leads to, and whether it was made, because there was none. `is_made`: so was what it
-/// is in.
+/// The member or element that a step of a path leads to, and whether it was made, because there was none. `is_made`: so was what
+/// it is in.
 fn descend<'v>(at: &'v mut Value, is_made: bool, steps: &[&str], number: usize) -> Result<(&'v mut Value, bool)> {
     let step = steps[number];
     let position = number + 1;

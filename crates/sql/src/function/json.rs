@@ -452,7 +452,7 @@ fn push_pretty(value: &Value, depth: usize, out: &mut String) -> Result<()> {
 }
 
 /// Returns the members in the order of `jsonb`: short keys first.
-fn sorted(all: &serde_json::Map<String, Value>) -> Vec<(&String, &Value)> {
+pub(super) fn sorted(all: &serde_json::Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut members: Vec<_> = all.iter().collect();
     members.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
     members

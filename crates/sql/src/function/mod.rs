@@ -38,6 +38,7 @@ mod pattern;
 mod regression;
 mod resolve;
 mod set;
+mod size;
 pub(crate) mod string;
 mod system;
 mod template;

@@ -32,6 +32,7 @@ const FUNCTIONS: &[&&[Function]] = &[
     &super::network::FUNCTIONS,
     &super::json::FUNCTIONS,
     &super::json_build::FUNCTIONS,
+    &super::size::FUNCTIONS,
     &super::system::FUNCTIONS,
     &super::system::ASKED,
     &super::catalog::FUNCTIONS,

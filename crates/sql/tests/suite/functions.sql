@@ -308,3 +308,16 @@ select upper('ß'), lower('İ'), upper('ŉ'), lower('Σ'), lower('ΑΣ'), upper(
 --> ß|i|ŉ|σ|ασ|Ǆ|Ǆx|ﬁ|I|i|ßa|ᾼᾘῼ
 select 'STRASSE' ilike 'straße', 'Straße' ilike 'STRAß_', 'ΑΣ' ilike 'ας';
 --> f|t|f
+-- Sizes.
+select pg_column_size(1), pg_column_size(1::int2), pg_column_size(1::int8), pg_column_size('abc'::text), pg_column_size(''::text), pg_column_size(null::text), pg_column_size(true), pg_column_size(1.5), pg_column_size('\x0102'::bytea), pg_column_size(now()), pg_column_size('a'::name), pg_column_size(array[1,2]);
+--> 4|2|8|7|4|NULL|1|10|6|8|64|32
+select pg_column_size('{"a":1}'::jsonb), pg_column_size('{"a":1}'::json), pg_column_size('abc'::varchar(10)), pg_column_size('1.2.3.4'::inet), pg_column_size('00000000-0000-0000-0000-000000000001'::uuid), pg_column_size(interval '1 day'), pg_column_size(123456789.123), pg_column_size(0::numeric), pg_column_size(row(1,'a'::text));
+--> 28|11|7|10|16|16|14|6|30
+select pg_column_size('::1'::inet), pg_column_size('08:00:2b:01:02:03'::macaddr), pg_column_size('{}'::int[]), pg_column_size(array['a','bcd',null]), pg_column_size(array[1::int8,null]), pg_column_size(array[1::int2,2::int2,3::int2]), pg_column_size(array[true,false]);
+--> 22|6|16|48|40|30|26
+select pg_column_size('"x"'::jsonb), pg_column_size('5'::jsonb), pg_column_size('[]'::jsonb), pg_column_size('{}'::jsonb), pg_column_size('[1,"ab",null,true,{"k":[1.25,"zz"]},12345678901234567890.5]'::jsonb), pg_column_size('{"bb":"x","a":[1],"ccc":{"d":null}}'::jsonb);
+--> 13|20|8|8|102|73
+select pg_column_size(1e100::numeric), pg_column_size(1e-100::numeric), pg_column_size('NaN'::numeric), pg_column_size(10000::numeric), pg_column_size(1e300::numeric), pg_column_size(0.0001), pg_column_size(array[1.5,2]);
+--> 8|10|6|8|10|8|44
+select pg_column_size(row(1,2::int8,'a'::text,true)), pg_column_size(row(null,1)), pg_column_size(row(true,1::int2,1.5)), pg_column_size(row(repeat('x',200))), pg_column_size(date '2020-01-01'), pg_column_size(time '10:00'), pg_column_size('x'::"char"), pg_column_size(1::float4), pg_column_size('int4'::regtype);
+--> 43|28|35|228|4|8|1|4|4

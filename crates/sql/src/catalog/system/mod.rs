@@ -6,8 +6,8 @@
 //! Invariants:
 //! - A relation whose rows nothing makes is empty: there is nothing of what it lists.
 //! - Rows that a key leaves out are left out of nothing else: conditions stay with the scan.
-//! - Types that there are none of here are replaced: `pg_node_tree`, `pg_lsn` and `anyarray` by `text`, `aclitem[]` and `regtype[]` by
-//!   `text[]`.
+//! - Types that there are none of here are replaced: `pg_node_tree`, `pg_lsn` and `anyarray` by `text`, `aclitem[]` and
+//!   `regtype[]` by `text[]`.
 
 mod acl;
 mod answer;
