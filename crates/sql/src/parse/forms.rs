@@ -349,7 +349,7 @@ impl Solid<'_> {
         match place.checked_sub(1).map(|before| self.token(before)) {
             Some(Token::RParen) => {
                 let name = opens(3).or_else(|| opens(5)).and_then(|open| open.checked_sub(1));
-                matches!(self.token(place - 2), Token::Number(..)) && is_name(name)
+                name.is_some() && matches!(self.token(place - 2), Token::Number(..)) && is_name(name)
             }
             _ => is_name(place.checked_sub(1)),
         }
