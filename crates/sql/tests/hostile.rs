@@ -105,6 +105,7 @@ fn what_is_too_large_is_refused() {
         (format!("SELECT 'a'{}", " COLLATE \"C\"".repeat(100_000)), "54001"),
         (format!("SELECT {}true{}", "(".repeat(40), " BETWEEN false AND true)".repeat(40)), "54001"),
         (format!("SELECT {}true{}", "(".repeat(40), " BETWEEN SYMMETRIC false AND true)".repeat(40)), "54001"),
+        (format!("INSERT INTO t VALUES (1) ON CONFLICT ({}1) DO NOTHING", "ARRAY[".repeat(300)), "54001"),
     ] {
         assert_eq!(client.error(&text).code(), code, "{}", &text[..60]);
     }

@@ -245,8 +245,11 @@ impl Dialect for Postgres {
         PARENT.is_identifier_part(ch)
     }
 
+    /// What begins an expression of its own is nothing else where that cannot be read: to try both at each level of a nested one
+    /// would take for ever.
     fn is_reserved_for_identifier(&self, kw: Keyword) -> bool {
-        PARENT.is_reserved_for_identifier(kw)
+        matches!(kw, Keyword::ARRAY | Keyword::CASE | Keyword::CAST | Keyword::NOT)
+            || PARENT.is_reserved_for_identifier(kw)
     }
 
     fn is_custom_operator_part(&self, ch: char) -> bool {
