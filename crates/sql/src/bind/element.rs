@@ -5,8 +5,7 @@ use sqlparser::ast::{self, AccessExpr, Subscript};
 use super::Binder;
 use super::scope::{Level, Typed};
 use super::view::Target;
-use super::write::{Given, generated_always, is_default};
-use crate::catalog::notes::Identity;
+use super::write::{Given, expect_updatable, is_default};
 use crate::catalog::relation::Column;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -174,10 +173,7 @@ impl Binder<'_> {
 
 /// Refuses to assign an element of a column that takes its default alone, or the default as an element.
 fn refuse_other(column: &Column, value: &ast::Expr) -> Result<()> {
-    if column.is_generated || column.identity == Some(Identity::Always) {
-        let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
-        return Err(generated_always(column, message));
-    }
+    expect_updatable(column)?;
     let message = "cannot set an array element to DEFAULT";
     match is_default(value) {
         true => Err(SqlError::new(SqlState::FeatureNotSupported, message).at_node(value)),

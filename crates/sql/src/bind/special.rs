@@ -212,7 +212,7 @@ impl Binder<'_> {
     pub(crate) fn call(&self, call: &ast::Function, level: &Level<'_>) -> Result<Typed> {
         let mut parts = parse::parts(&call.name)?;
         let name = parts.pop().unwrap_or_default();
-        if parts.last().is_some_and(|schema| !self.is_function_of(schema, &name)) {
+        if function::is_internal(&name) || parts.last().is_some_and(|schema| !self.is_function_of(schema, &name)) {
             return Err(self.undefined_function(call));
         }
         let none = ast::FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() };

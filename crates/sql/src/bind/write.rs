@@ -352,12 +352,14 @@ impl Binder<'_> {
         let column = &relation.columns[at];
         match given {
             Given::Written(expr) if is_default(expr) => self.default_of(relation, at),
-            _ if column.is_generated || column.identity == Some(Identity::Always) => {
-                let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
-                Err(generated_always(column, message))
+            Given::Written(expr) => {
+                expect_updatable(column)?;
+                self.assign_expr(expr, column, level)
             }
-            Given::Written(expr) => self.assign_expr(expr, column, level),
-            Given::Bound(typed) => self.assign(typed, &column.name, column.declared),
+            Given::Bound(typed) => {
+                expect_updatable(column)?;
+                self.assign(typed, &column.name, column.declared)
+            }
         }
     }
 
@@ -715,7 +717,16 @@ impl Overriding {
     }
 }
 
-pub(super) fn generated_always(column: &Column, message: String) -> SqlError {
+/// Refuses to assign anything but its default to a column that takes that alone.
+pub(super) fn expect_updatable(column: &Column) -> Result<()> {
+    if column.is_generated || column.identity == Some(Identity::Always) {
+        let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+        return Err(generated_always(column, message));
+    }
+    Ok(())
+}
+
+fn generated_always(column: &Column, message: String) -> SqlError {
     let what =
         if column.is_generated { "a generated column" } else { "an identity column defined as GENERATED ALWAYS" };
     SqlError::new(SqlState::SyntaxError, message)

@@ -1,4 +1,5 @@
-//! Elements of arrays and of `jsonb` that are assigned. No call has these names.
+//! Elements of arrays and of `jsonb` that are assigned. No statement can call these functions
+//! ([`is_internal`](super::is_internal)): they are given a path that is an array, and whether it begins with a number.
 
 use std::sync::Arc;
 

@@ -87,9 +87,14 @@ pub fn is_ordered_set(name: &str) -> bool {
     ordered::exists(name)
 }
 
+/// Whether a function has this name that statements cannot call and no list of functions has: its name has a blank.
+pub fn is_internal(name: &str) -> bool {
+    name.contains(' ')
+}
+
 /// Whether a function that returns a set has this name, which statements can call.
 pub fn is_set(name: &str) -> bool {
-    name != SEQUENCE_ROW && set::exists(name)
+    !is_internal(name) && set::exists(name)
 }
 
 /// What functions ask of the statement that they run in.

@@ -186,7 +186,7 @@ const fn is_strict(flags: &[&str]) -> bool {
 
 /// Returns all functions that return rows.
 pub fn sets() -> impl Iterator<Item = super::Signature> {
-    let callable = SETS.iter().filter(|set| !set.name.contains(' '));
+    let callable = SETS.iter().filter(|set| !super::is_internal(set.name));
     callable.map(|set| (set.name, set.parameters, set.returns))
 }
 

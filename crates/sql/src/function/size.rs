@@ -31,17 +31,10 @@ fn aligned(bytes: usize, to: usize) -> usize {
 /// By how many bytes values of a type are aligned.
 fn alignment(ty: Type) -> usize {
     match ty.wire_length() {
-        1 | 6 | 64 => {
-            if ty == Type::MacAddr {
-                4
-            } else {
-                1
-            }
-        }
         2 => 2,
         8 => 8,
         16 if ty == Type::Interval => 8,
-        16 => 1,
+        1 | 16 | 64 => 1,
         _ => 4,
     }
 }

@@ -119,9 +119,9 @@ pub(super) fn adapt(tokens: &mut Vec<TokenWithSpan>) {
         return;
     }
     let solid = Solid::new(tokens);
-    let mut edits = Edits::default();
+    let (mut edits, mut locks_end) = (Edits::default(), 0);
     for place in 0..solid.places.len() {
-        solid.edit(place, &mut edits);
+        solid.edit(place, &mut locks_end, &mut edits);
     }
     solid.nest_joins(&mut edits);
     solid.tables_of_queries(&mut edits);
@@ -141,8 +141,8 @@ fn named(name: &str) -> Vec<Token> {
 }
 
 impl Solid<'_> {
-    /// Writes what begins at a place.
-    fn edit(&self, place: usize, edits: &mut Edits) {
+    /// Writes what begins at a place. Up to `locks_end` every `FOR UPDATE` was looked at.
+    fn edit(&self, place: usize, locks_end: &mut usize, edits: &mut Edits) {
         let Token::Word(word) = self.token(place) else {
             match self.token(place) {
                 Token::LParen => {
@@ -187,8 +187,8 @@ impl Solid<'_> {
             self.open_array(place, edits);
         } else if begins("interval") {
             self.open_interval(place, edits);
-        } else if begins("for") && place >= edits.moved {
-            self.open_lock(place, edits);
+        } else if begins("for") && place >= *locks_end {
+            *locks_end = self.open_lock(place, edits);
         } else if begins("select") {
             self.open_list(place, edits);
         } else if begins("like") || begins("ilike") {
@@ -367,23 +367,22 @@ impl Solid<'_> {
         }
     }
 
-    /// `FOR UPDATE` before `LIMIT`: the limit comes first.
-    fn open_lock(&self, place: usize, edits: &mut Edits) {
+    /// `FOR UPDATE` before `LIMIT`: the limit comes first. Returns the place behind what was looked at.
+    fn open_lock(&self, place: usize, edits: &mut Edits) -> usize {
         let mut end = place;
         while self.is(end, &["for"]) && self.is(end + 1, &["update", "share"]) {
             end = self.end_of_lock(end + 2);
         }
-        edits.moved = end;
         if end == place || !self.is(end, &["limit", "offset", "fetch"]) {
-            return;
+            return end;
         }
         let mut behind = end;
         while !matches!(self.token(behind), Token::RParen | Token::SemiColon | Token::EOF) {
             behind = if *self.token(behind) == Token::LParen { self.closes[behind] } else { behind } + 1;
         }
-        edits.moved = behind;
         edits.gone.extend((place..end).map(|place| self.at(place)));
         edits.before.push((self.at(behind), (place..end).map(|place| self.token(place).clone()).collect()));
+        behind
     }
 
     /// Where `OF names`, `NOWAIT` and `SKIP LOCKED` end.

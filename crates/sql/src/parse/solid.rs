@@ -1,4 +1,6 @@
 //! The words and signs of a text without the white space between them, and changes of these.
+//!
+//! A *place* counts the words and signs alone, a position all tokens. Invariant: changes name tokens by their positions.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -9,8 +11,6 @@ use super::is_plain;
 pub(super) struct Edits {
     pub(super) gone: Vec<usize>,
     pub(super) before: Vec<(usize, Vec<Token>)>,
-    /// The place behind the last `FOR UPDATE` that was looked at.
-    pub(super) moved: usize,
 }
 
 /// The words and signs of a text.

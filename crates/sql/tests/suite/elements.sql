@@ -21,6 +21,10 @@ select data[true] from j;
 --! 42804
 select j.data['s'], data['s'] #>> '{}', data['s']::text from j where id=1;
 --> "x"|x|"x"
+select "jsonb element set"(null, null, '1', null);
+--! 42883
+select * from "array element set"(array[1], 1, 2);
+--! 42883
 update j set data['a']['b'] = '2' where id=1 returning data;
 --> {"a": {"b": 2, "c": [10, 20, 30]}, "s": "x"}
 update j set data['n'] = '{"x": 1}' where id=1 returning data['n'];

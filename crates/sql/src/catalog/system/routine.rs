@@ -85,7 +85,7 @@ pub(super) fn compiled() -> Vec<Routine> {
         let arguments = parameters.iter().map(|parameter| number_of(*parameter)).collect();
         Routine { arguments, returns: number_of_result(returns), ..routine(name, kind) }
     };
-    let own = function::all().filter(|function| !function.name.contains(' ')).map(|function| Routine {
+    let own = function::all().filter(|function| !function::is_internal(function.name)).map(|function| Routine {
         is_strict: function.is_strict,
         volatility: match function.volatility {
             Volatility::Immutable => "i",
