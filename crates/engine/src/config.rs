@@ -101,6 +101,17 @@ pub enum ReplayKind {
     Pacman,
 }
 
+/// When a database that logs commands can be used after a crash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecoveryKind {
+    /// When everything in the log has run again.
+    #[default]
+    Whole,
+    /// When it is known which rows the commands of the log access. They run again while the database is open, first those that a
+    /// transaction waits for.
+    Instant,
+}
+
 /// What a log record holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Logged {

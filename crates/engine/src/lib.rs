@@ -59,6 +59,7 @@ pub use osier_memory::{MemoryUse, task};
 pub use recovery::{RecoveryPlan, RecoveryReport, Until, explain};
 pub use table::{Row, Schema, SchemaError, Table, Value};
 pub use transaction::advisory;
+pub use transaction::backlog::BacklogMetrics;
 pub use transaction::debt::RecoveryDebt;
 pub use transaction::figures::ProcedureMetrics;
 pub use transaction::memory_limit::MemoryMetrics;

@@ -73,11 +73,12 @@ impl KnownSpaces {
         let of = self.of.entry(key).or_insert_with(|| OfProcedure::new(key, compiled, code));
         let OfProcedure { known, noting, noted_at, .. } = of;
         let mut spaces = Vec::new();
-        let found = |space: &KeySpace, key: Option<&KeyBuf>| {
+        let found = |number: usize, key: Option<&KeyBuf>| {
+            let space = &known.notes[number];
             let prefix = key.map_or_else(Box::default, |key| key.as_bytes().into());
             spaces.push((space.at(), space.table.id, prefix, space.modifies()));
         };
-        let is_known = noted(transaction, noting, command, Noting { notes: &known.notes, found }, &mut Bump::new());
+        let is_known = noted(transaction, noting, command, Noting { found }, &mut Bump::new());
         Covered { spaces: is_known.then_some(spaces), noted_at: noted_at.clone() }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Planned {
     /// What is wanted of the notes, and the code that gives that.
     wanted: Vec<(usize, usize)>,
     code: Code,
+    /// Which of them are the first ones of these: only their order with others of the log counts.
+    ordered: usize,
 }
 
 impl Planned {
@@ -55,14 +57,22 @@ impl Planned {
         &self.spaces.notes
     }
 
-    /// From now on only these are noted, each by so many columns of its key. Returns which instructions read what is not.
-    pub(crate) fn want(&mut self, wanted: Vec<(usize, usize)>) -> Box<[bool]> {
-        let unordered = self.spaces.unordered(&self.whole, &wanted);
+    /// From now on only these are noted, each by so many columns of its key: those whose order with others of the log counts, and
+    /// those of which that is not so. Returns which instructions read what is not among the first.
+    pub(crate) fn want(&mut self, ordered: Vec<(usize, usize)>, others: Vec<(usize, usize)>) -> Box<[bool]> {
+        let unordered = self.spaces.unordered(&self.whole, &ordered);
+        self.ordered = ordered.len();
+        let wanted = [ordered, others].concat();
         if self.wanted != wanted {
             self.code = self.spaces.code(&self.whole, &wanted);
             self.wanted = wanted;
         }
         unordered
+    }
+
+    /// Whether the order of what a note is of counts with others of the log.
+    fn is_ordered(&self, number: usize) -> bool {
+        self.wanted[..self.ordered].iter().any(|(wanted, _)| *wanted == number)
     }
 }
 
@@ -93,29 +103,31 @@ impl Planner {
     }
 
     /// Gives what is wanted of a command, which is known, to `found`: a note with the prefix of the key, or without one where the
-    /// whole table may be accessed. `false` where that fails, and nothing is known.
+    /// whole table may be accessed, and whether its order counts. `false` where that fails, and nothing is known.
     pub(crate) fn note(
         &mut self,
         transaction: &Transaction<'_>,
         command: &Command<'_>,
-        found: impl FnMut(&KeySpace, Option<&KeyBuf>),
+        mut found: impl FnMut(&KeySpace, Option<&KeyBuf>, bool),
     ) -> bool {
         let key = VersionKey::of_command(command);
         let Some(Some(planned)) = self.procedures.get(&key) else { return false };
         if planned.wanted.is_empty() {
             return true;
         }
-        let noting = Noting { notes: &planned.spaces.notes, found };
+        let notes = planned.notes();
+        let found = |number: usize, key: Option<&KeyBuf>| found(&notes[number], key, planned.is_ordered(number));
+        let noting = Noting { found };
         noted(transaction, &planned.code, command, noting, &mut self.memory)
     }
 }
 
 /// Runs the code that notes what a command accesses; `false` where that fails.
-pub(super) fn noted<F: FnMut(&KeySpace, Option<&KeyBuf>)>(
+pub(super) fn noted<F: FnMut(usize, Option<&KeyBuf>)>(
     transaction: &Transaction<'_>,
     code: &Code,
     command: &Command<'_>,
-    noting: Noting<'_, F>,
+    noting: Noting<F>,
     memory: &mut Bump,
 ) -> bool {
     let arena = Arena::new(std::mem::take(memory), usize::MAX);
@@ -140,23 +152,22 @@ fn planned(transaction: &Transaction<'_>, key: VersionKey) -> Option<Option<Plan
     };
     let Body::Declared { code, .. } = body else { return Some(None) };
     let spaces = KeySpaces::of(&code);
-    Some(Some(Planned { code: spaces.code(&code, &[]), whole: code, spaces, wanted: Vec::new() }))
+    Some(Some(Planned { code: spaces.code(&code, &[]), whole: code, spaces, wanted: Vec::new(), ordered: 0 }))
 }
 
-/// Tells of notes.
-pub(super) struct Noting<'p, F> {
-    pub(super) notes: &'p [KeySpace],
+/// Tells of notes, by their numbers.
+pub(super) struct Noting<F> {
     pub(super) found: F,
 }
 
-impl<F: FnMut(&KeySpace, Option<&KeyBuf>)> Hook for Noting<'_, F> {
+impl<F: FnMut(usize, Option<&KeyBuf>)> Hook for Noting<F> {
     const IS_ON: bool = true;
 
     fn accessed(&mut self, _: &Transaction<'_>, _: (&str, usize), access: &Access<'_>) {
         let Access::Note { number, table, prefix } = access else { unreachable!("nothing is accessed") };
         // Values that make no key are those of no row; where it is not known whether the access is made they may be others.
         let key = if prefix.is_empty() { None } else { table.keys.prefix(prefix).ok() };
-        (self.found)(&self.notes[usize::from(*number)], key.as_ref());
+        (self.found)(usize::from(*number), key.as_ref());
     }
 
     fn caught(&mut self, _: &Transaction<'_>, _: &str) {}

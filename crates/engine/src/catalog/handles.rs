@@ -45,6 +45,12 @@ impl<H> Default for Published<H> {
     }
 }
 
+impl<H: Handle> Clone for Published<H> {
+    fn clone(&self) -> Published<H> {
+        Published(RwLock::new(self.read().clone()))
+    }
+}
+
 impl<H: Handle> Published<H> {
     fn read(&self) -> RwLockReadGuard<'_, HashMap<String, H>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)

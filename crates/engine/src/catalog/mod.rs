@@ -107,6 +107,22 @@ impl Catalog {
         })
     }
 
+    /// Returns another catalog of the same definitions, with the same handles, which no transaction of either changes while both
+    /// are in use.
+    pub(crate) fn same(&self) -> Catalog {
+        Catalog {
+            system: self.system.clone(),
+            open_tables: self.open_tables.clone(),
+            past_tables: Mutex::default(),
+            open_sequences: self.open_sequences.clone(),
+            open_procedures: self.open_procedures.clone(),
+            clock: AtomicU64::new(self.clock.load(Ordering::Relaxed)),
+            next_table_id: AtomicU32::new(self.next_table_id.load(Ordering::Relaxed)),
+            next_sequence_id: AtomicI64::new(self.next_sequence_id.load(Ordering::Relaxed)),
+            next_procedure_id: AtomicU32::new(self.next_procedure_id.load(Ordering::Relaxed)),
+        }
+    }
+
     /// The table `osier_tables`.
     pub(crate) fn tables(&self) -> &Table {
         &self.system.tables

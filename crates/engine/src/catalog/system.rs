@@ -30,6 +30,7 @@ pub(crate) const PROCEDURE_VERSIONS: TableId = TableId(4);
 pub(crate) const RESERVED_PREFIX: &str = "osier_";
 
 /// Handles on the system tables.
+#[derive(Clone)]
 pub(crate) struct SystemTables {
     pub(crate) tables: Table,
     pub(crate) sequences: Table,

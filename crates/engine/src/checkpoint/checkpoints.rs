@@ -61,14 +61,15 @@ impl Checkpoints {
         self.requests.metrics(now)
     }
 
-    /// Ends the task, after a last checkpoint if the configuration wants one. Fails if that checkpoint does, or if the task had
+    /// Ends the task, after a last checkpoint if the configuration wants one and recovery has left nothing to do. Fails if that checkpoint does, or if the task had
     /// died.
-    pub(crate) fn stop(&self) -> Result<(), Arc<CheckpointError>> {
+    pub(crate) fn stop(&self, has_backlog: bool) -> Result<(), Arc<CheckpointError>> {
         let Some(joiner) = lock(&self.joiner).take() else { return Ok(()) };
-        let last = self.requests.request_stop(self.takes_one_more);
+        let takes_one_more = self.takes_one_more && !has_backlog;
+        let last = self.requests.request_stop(takes_one_more);
         // A task that dies has said so.
         let _ = joiner.join();
-        match self.takes_one_more {
+        match takes_one_more {
             true => self.wait(last).map(drop),
             false => self.requests.death().map_or(Ok(()), Err),
         }

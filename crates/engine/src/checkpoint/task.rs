@@ -187,6 +187,9 @@ impl Checkpointer {
     }
 
     fn idle(&mut self) -> Result<Step, CheckpointError> {
+        if self.has_backlog() && self.requests.stop() == Stop::No {
+            return Ok(Step::Idle(Some(TRIGGER_POLL)));
+        }
         match self.requests.next(self.is_due(), self.now()) {
             Next::Begins => {
                 self.begin()?;
@@ -202,6 +205,11 @@ impl Checkpointer {
         let interval = (!config.checkpoint_interval.is_zero())
             .then(|| (self.last_begun + config.checkpoint_interval).saturating_sub(self.now()).max(TRIGGER_POLL));
         Ok(Step::Idle([reclaim, log_bytes, interval].into_iter().flatten().min()))
+    }
+
+    /// Whether rows still come from the log of earlier lives: no checkpoint could say up to where it has them.
+    fn has_backlog(&self) -> bool {
+        self.shared.backlog.get().is_some() && self.shared.log.failure().is_none()
     }
 
     /// Whether log, time or the time of a recovery calls for a checkpoint.
@@ -230,6 +238,9 @@ impl Checkpointer {
         // A device that failed is asked for nothing more.
         if let Some(failure) = self.shared.log.failure() {
             return Err(failure.into());
+        }
+        if self.has_backlog() {
+            return Err(CheckpointError::Closed);
         }
         let files = self.retention.begin_checkpoint(self.config())?;
         let kind = self.config().checkpoint_kind;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::Until;
 use super::{
     CheckpointKind, Compression, ConcurrencyControlKind, ConfigError, Create, Locking, Logged, PhysiologicalImages,
-    ProgressCallback, Protocol, ReplayKind,
+    ProgressCallback, Protocol, RecoveryKind, ReplayKind,
 };
 use crate::ids::Stamp;
 use crate::io::Environment;
@@ -295,6 +295,12 @@ settings! {
     recovery_replay: ReplayKind, "recovery_replay",
         choice("auto" => ReplayKind::Auto, "serial" => ReplayKind::Serial, "vectors" => ReplayKind::Vectors,
             "pacman" => ReplayKind::Pacman), default (ReplayKind::Auto);
+
+    /// Sets when a database whose log has commands can be used: when all of them have run again (`whole`), or as soon as it is
+    /// known which rows they access (`instant`). Then they run again while the database is open, first those that a transaction
+    /// waits for. Checkpoints and definitions wait for all of them. With `accept_divergence` it is always `whole`.
+    recovery: RecoveryKind, "recovery",
+        choice("whole" => RecoveryKind::Whole, "instant" => RecoveryKind::Instant), default (RecoveryKind::Whole);
 
     /// Sets which state a checkpoint holds: one that the database was in, or (protocols `poplar` and `silo`) a fuzzy one that
     /// the log completes.

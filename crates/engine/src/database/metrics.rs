@@ -2,6 +2,7 @@
 
 use crate::checkpoint::CheckpointMetrics;
 use crate::log::persist::LogMetrics;
+use crate::transaction::backlog::BacklogMetrics;
 use crate::transaction::debt::RecoveryDebt;
 use crate::transaction::figures::ProcedureMetrics;
 use crate::transaction::memory_limit::MemoryMetrics;
@@ -29,4 +30,6 @@ pub struct Metrics {
     pub procedures: Vec<ProcedureMetrics>,
     /// How long a recovery would take, where commands are logged.
     pub recovery: Option<RecoveryDebt>,
+    /// What the recovery at the open left to do (`recovery = instant`).
+    pub backlog: BacklogMetrics,
 }

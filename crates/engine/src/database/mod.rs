@@ -27,7 +27,7 @@ use crate::error::{CheckpointError, Error, LogError, LogFailure};
 use crate::io::socket::Listening;
 use crate::log::acknowledge::Receipt;
 use crate::procedure::program::Program;
-use crate::recovery::RecoveryReport;
+use crate::recovery::{RecoveryReport, Replaying};
 use crate::table::{Schema, Table};
 use crate::transaction::debt::RecoveryDebt;
 use crate::transaction::shared::Shared;
@@ -49,6 +49,8 @@ pub(crate) struct Inner {
     idle: Mutex<Vec<Session>>,
     pub(crate) checkpoints: Checkpoints,
     ticker: Mutex<Ticker>,
+    /// What recovery left to do.
+    replaying: Mutex<Option<Replaying>>,
     pub(crate) retention: Arc<Retention>,
     report: Option<RecoveryReport>,
     /// Where another process can ask; `None` once closed.
@@ -78,14 +80,14 @@ impl Database {
     pub(crate) fn of(
         given: Config,
         shared: Arc<Shared>,
-        ticker: Ticker,
+        (ticker, replaying): (Ticker, Option<Replaying>),
         checkpoints: Checkpoints,
         retention: Arc<Retention>,
         report: Option<RecoveryReport>,
     ) -> Database {
-        let (idle, ticker) = (Mutex::default(), Mutex::new(ticker));
+        let (idle, ticker, replaying) = (Mutex::default(), Mutex::new(ticker), Mutex::new(replaying));
         let (control, closed) = Default::default();
-        let inner = Inner { given, shared, idle, checkpoints, ticker, retention, report, control, closed };
+        let inner = Inner { given, shared, idle, checkpoints, ticker, replaying, retention, report, control, closed };
         Database { inner: Arc::new(inner) }
     }
 
@@ -197,7 +199,8 @@ impl Database {
         let (log, checkpoints, memory) = (shared.log.metrics(), checkpoints.metrics(now), shared.memory.metrics());
         let (procedures, recovery) = (shared.figures.metrics(), RecoveryDebt::of(&shared.debt));
         let snapshots = shared.open_snapshots.metrics(now, &shared.snapshots);
-        Metrics { committed, aborted, conflicts, log, checkpoints, memory, snapshots, procedures, recovery }
+        let backlog = shared.backlog.metrics();
+        Metrics { committed, aborted, conflicts, log, checkpoints, memory, snapshots, procedures, recovery, backlog }
     }
 
     /// Takes a checkpoint, and waits until it is valid. Transactions go on meanwhile; one that is open, and that began
@@ -221,6 +224,14 @@ impl Database {
     /// What recovery did when the database was opened; `None` where it was created, or logs nothing.
     pub fn recovery(&self) -> Option<&RecoveryReport> {
         self.inner.report.as_ref()
+    }
+
+    /// Waits until all has run again that recovery left to do while the database is open (`recovery = instant`).
+    ///
+    /// # Errors
+    /// The database is closed, or has failed: perhaps because a transaction of the log did something else than before.
+    pub fn wait_for_replay(&self) -> Result<(), Error> {
+        Ok(self.inner.shared.settle_all()?)
     }
 
     /// The configuration that it was opened with, with absolute paths.
@@ -258,8 +269,9 @@ impl Inner {
         drop(lock(&self.control).take());
         self.shared.close();
         lock(&self.idle).clear();
+        drop(lock(&self.replaying).take());
         // Before the ticker: a last checkpoint needs epochs that go on.
-        let checkpointed = self.checkpoints.stop().map_err(CloseError::Checkpoint);
+        let checkpointed = self.checkpoints.stop(self.shared.backlog.get().is_some()).map_err(CloseError::Checkpoint);
         lock(&self.ticker).stop();
         let Some(files) = self.retention.close() else { return checkpointed };
         let ends = self.shared.log.close().map_err(CloseError::Log)?;

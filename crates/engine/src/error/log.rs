@@ -95,6 +95,14 @@ pub enum LogFailure {
         /// The thread.
         task: String,
     },
+    /// A transaction of the log could not be run again while the database was open already.
+    #[error("the recovery that went on while the database was open has failed: {what}")]
+    Recovery {
+        /// The error of that recovery.
+        what: String,
+        /// Its SQLSTATE.
+        sqlstate: &'static str,
+    },
     /// The engine stopped the log.
     #[error("{0}")]
     Stopped(String),
@@ -123,6 +131,7 @@ impl LogFailure {
             LogFailure::DeviceFull { .. } => "53100",
             LogFailure::Device { .. } | LogFailure::Displaced { .. } => "58030",
             LogFailure::Spawn { .. } => "53000",
+            LogFailure::Recovery { sqlstate, .. } => sqlstate,
             LogFailure::TaskDied { .. } | LogFailure::Stopped(_) => "XX000",
         }
     }

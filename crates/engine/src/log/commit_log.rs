@@ -134,6 +134,12 @@ impl CommitLog {
         }
     }
 
+    /// Returns what counts for a transaction of the stamp of those who saw that a key was not there.
+    #[inline]
+    pub(crate) fn counted(&self, absence: Stamp) -> Stamp {
+        self.replayed.as_ref().map_or(absence, |replayed| replayed.of_log(absence))
+    }
+
     /// Returns the greatest stamp drawn so far, at least that of every transaction that is known to have ended; zero without
     /// a log.
     pub(crate) fn last_stamp(&self) -> Stamp {

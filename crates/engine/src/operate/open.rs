@@ -29,9 +29,10 @@ use crate::database::Database;
 use crate::directory::manifest::Manifest;
 use crate::directory::{self, Claim, DirectoryError};
 use crate::error::Error;
+use crate::ids::Stamp;
 use crate::log::CommitLog;
 use crate::log::persist::LogLayout;
-use crate::recovery::{self, CommandReplayer, Recovered, RecoveryReport};
+use crate::recovery::{self, CommandReplayer, Recovered, RecoveryReport, Replaying, Rest};
 use crate::table::store::Store;
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
@@ -88,6 +89,7 @@ impl Database {
 
         let store = Store::new(epochs(&config));
         let catalog = Catalog::new(&store)?;
+        let mut rest = None;
         let (catalog, log, files, report) = match claimed {
             None => (catalog, CommitLog::unlogged(), None, None),
             Some((mut claim, found)) => {
@@ -98,7 +100,9 @@ impl Database {
                         (catalog, manifest, None)
                     }
                     Some(found) => {
-                        let (catalog, recovered) = recover(&config, &mut claim, found, &store, catalog, replayer)?;
+                        let (catalog, mut recovered) = recover(&config, &mut claim, found, &store, catalog, replayer)?;
+                        let floor = recovered.manifest.current.floor;
+                        rest = recovered.rest.take().map(|rest| (rest, floor));
                         (catalog, recovered.manifest, Some(recovered.report))
                     }
                 };
@@ -117,9 +121,12 @@ impl Database {
         let stop_log = |_: &Error| drop(shared.log.close());
         let no_ticker = |source| Error::Spawn { task: Ticker::NAME, source };
         let ticker = Ticker::start(&shared).map_err(no_ticker).inspect_err(stop_log)?;
+        let begin = |(rest, floor): (Rest, Stamp)| rest.begin(&shared, floor);
+        let no_replay = |source| Error::Spawn { task: Replaying::NAME, source };
+        let replaying = rest.map(begin).transpose().map_err(no_replay).inspect_err(stop_log)?;
         let checkpoints = Checkpoints::start(&shared, &retention, inherited(report.as_ref())).inspect_err(stop_log)?;
         let has_accepted = report.as_ref().is_some_and(RecoveryReport::has_accepted);
-        let database = Database::of(given, shared, ticker, checkpoints, retention, report);
+        let database = Database::of(given, shared, (ticker, replaying), checkpoints, retention, report);
         if has_accepted {
             database.checkpoint()?;
         }
@@ -166,10 +173,10 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
 }
 
 /// Returns how many participants the epochs have: two for each session, of which one reserves values of sequences, two for each
-/// replaying thread, of which one asks ahead, one for each thread of a checkpoint, and for opening the catalog or later the
-/// checkpointer.
+/// replaying thread, of which one asks ahead, one for each thread of a checkpoint, for opening the catalog or later the
+/// checkpointer, and two for whoever replays in order.
 fn participants(config: &Config) -> usize {
-    2 * config.sessions_max + 2 * config.effective_recovery_threads() + config.checkpoint_threads + 1
+    2 * config.sessions_max + 2 * config.effective_recovery_threads().max(1) + config.checkpoint_threads + 3
 }
 
 /// The epochs of a database that nobody uses yet.

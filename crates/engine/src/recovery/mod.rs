@@ -64,7 +64,7 @@ use std::sync::Arc;
 
 #[cfg_attr(not(test), expect(unused_imports, reason = "stored procedures make it"))]
 pub(crate) use ordered::CommandError;
-pub(crate) use ordered::CommandReplayer;
+pub(crate) use ordered::{CommandReplayer, Replaying, Rest};
 pub use ordered::{ReplayedTransaction, RowChange};
 
 pub use explain::{PlannedGeneration, PlannedStream, RecoveryPlan, explain};
@@ -99,6 +99,8 @@ pub(crate) struct Recovered {
     pub(crate) report: RecoveryReport,
     /// What is to be replayed in order, when the tables are open.
     ordered: Option<OrderedLog>,
+    /// What is to run again while the database is open.
+    pub(crate) rest: Option<Rest>,
 }
 
 /// Recovers the database of `manifest`, in the directories of `claim`, into an empty `store`. The configuration also says how the
@@ -154,7 +156,7 @@ pub(crate) fn run(
     report.check_seconds = watch.lap();
     report.seconds = watch.total();
     let ordered = ordered_log(&scanned, &verdicts, &second);
-    Ok(Recovered { manifest: next, report, ordered })
+    Ok(Recovered { manifest: next, report, ordered, rest: None })
 }
 
 /// Opens the tables of a database that was recovered, makes their indexes, and replays what is to be replayed in order, by
@@ -166,16 +168,19 @@ pub(crate) fn open_tables(
     recovered: &mut Recovered,
     replayer: &mut dyn CommandReplayer,
 ) -> Result<Catalog, Error> {
-    let Recovered { report, ordered, .. } = recovered;
+    let report = &mut recovered.report;
     let mut watch = Stopwatch::start(&*config.environment.clock);
     report.indexed = catalog.load(config, store)?;
     report.index_seconds = watch.lap();
-    let catalog = match ordered.take() {
+    let catalog = match recovered.ordered.take() {
         None => catalog,
         Some(log) => {
             let mut acceptance = Acceptance::new(config.accept_divergence);
-            let (catalog, replayed) = ordered::replay(config, store, catalog, &log, replayer, &mut acceptance)?;
-            assert_eq!(replayed.commands, report.commands, "every command that lives is run again");
+            let (catalog, replayed, rest) =
+                ordered::replay_until_rest(config, store, catalog, &log, replayer, &mut acceptance)?;
+            let left = rest.as_ref().map(Rest::counts).unwrap_or_default();
+            assert_eq!(replayed.commands + left.commands, report.commands, "every command that lives is run again");
+            (report.left, recovered.rest) = (left.transactions, rest);
             (report.ordered, report.ordered_seconds) = (replayed.transactions, watch.lap());
             report.at_once = replayed.at_once;
             report.planned_seconds = replayed.planned.as_secs_f64();

@@ -79,6 +79,8 @@ pub struct RecoveryReport {
     pub at_once: u64,
     /// Of these, how many are logged as commands.
     pub commands: u64,
+    /// How many had still to run again when the database could be used (`recovery = instant`).
+    pub left: u64,
     /// Transactions whose effects the checkpoint holds: read and not replayed.
     pub covered: u64,
     /// Transactions beyond the cut, which were never acknowledged, and those of later epochs than the one that the

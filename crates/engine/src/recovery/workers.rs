@@ -117,6 +117,11 @@ fn died<E: From<RecoveryError>>(what: String) -> E {
 }
 
 impl<W: Work> Running<W> {
+    /// Whether one of the threads has failed, or died.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.stage.is_over.load(Ordering::Acquire)
+    }
+
     /// Waits until all threads have ended, and returns what [`run`] does.
     pub(crate) fn end(mut self) -> Result<Vec<W>, W::Error> {
         self.join();

@@ -174,6 +174,12 @@ impl KeyCodec {
         Ok(())
     }
 
+    /// Returns how many of its first columns are those of another one, in the same order.
+    pub(crate) fn columns_as_of(&self, other: &KeyCodec) -> usize {
+        let own = self.columns.iter().chain(&self.suffix);
+        own.zip(&other.columns).take_while(|(own, other)| own.id == other.id).count()
+    }
+
     /// Returns how many bytes of an entry its first columns take.
     pub(crate) fn prefix_len(&self, key: &[u8], columns: usize) -> Result<usize, SchemaError> {
         let mut reader = Reader { rest: key };

@@ -102,6 +102,12 @@ impl KeyBounds {
         self.high.as_ref().is_some_and(|high| *high <= self.low)
     }
 
+    /// Whether all keys in the range begin with a prefix, which `low` begins with.
+    pub(crate) fn begin_with(&self, prefix: &[u8]) -> bool {
+        debug_assert!(self.low.as_bytes().starts_with(prefix), "a range begins with its low end");
+        KeyBuf::from(prefix).successor().is_none_or(|behind| self.high.as_ref().is_some_and(|high| *high <= behind))
+    }
+
     /// Whether a key lies in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.low.as_bytes() <= key && self.high.as_ref().is_none_or(|high| key < high.as_bytes())

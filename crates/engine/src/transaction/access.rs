@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use osier_memory::{Ahead, EXPECTED_AT_ONCE, Held, LockWord, Lookup, Record, Stamp, Version, VersionBox};
 
+use super::backlog::{Reach, Use};
 use super::duplicate::duplicate_key;
 use super::{TouchedTable, Transaction, TransactionState, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
@@ -135,6 +136,7 @@ impl<'s> Transaction<'s> {
         let state = &mut **self.state();
         self.touch(state, table)?;
         let key = table.keys.of_key(key)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Read)?;
         let existing = self.look_up_existence(state, &table.primary, key.as_bytes(), Intent::to_read(table))?;
         Ok(existing.is_some())
     }
@@ -177,6 +179,7 @@ impl<'s> Transaction<'s> {
         key: &KeyBuf,
         intent: Intent,
     ) -> Result<Option<Row<'t>>, Error> {
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Read)?;
         let found = self.look_up(state, &table.primary, key.as_bytes(), intent)?;
         Ok(found.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())))
     }
@@ -255,6 +258,7 @@ impl<'s> Transaction<'s> {
         version: VersionBox,
     ) -> Result<(), Error> {
         self.check_key(table, key)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let ((record, content), is_placeholder) =
             self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes(), Intent::to_write(table))?;
         if content.is_some() {
@@ -271,6 +275,7 @@ impl<'s> Transaction<'s> {
         let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_values(row)?;
         self.check_key(table, &key)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let version = self.encode(table, row)?;
         if table.indexes.is_empty() {
             return self.write_blind(state, table, tree_ref, &key, Some(version));
@@ -303,6 +308,7 @@ impl<'s> Transaction<'s> {
         key: &KeyBuf,
         version: VersionBox,
     ) -> Result<bool, Error> {
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         if table.indexes.is_empty() {
             let existing = self.look_up_existence(state, &table.primary, key.as_bytes(), Intent::to_write(table))?;
             let Some(Existing { record, birth }) = existing else { return Ok(false) };
@@ -322,6 +328,8 @@ impl<'s> Transaction<'s> {
         let state = &mut **self.state();
         let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_key(key)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?
         else {
             return Ok(false);
@@ -341,6 +349,7 @@ impl<'s> Transaction<'s> {
         let key = table.keys.of_key(key).map_err(Error::from)?;
         let look_up = |state: &mut TransactionState| {
             let tree_ref = self.writable(state, table)?;
+            self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
             let looked = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?;
             Ok::<_, Error>(looked.and_then(|(record, content)| content.map(|old| (tree_ref, record, old))))
         };
@@ -370,6 +379,7 @@ impl<'s> Transaction<'s> {
         let state = &mut **self.state();
         let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_key(key)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let looked = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?;
         Ok(looked.and_then(|(record, content)| content.map(|old| RowForWrite { tree_ref, record, old })))
     }
@@ -452,6 +462,7 @@ impl<'s> Transaction<'s> {
         tree_ref: TreeRef,
         key: &KeyBuf,
     ) -> Result<bool, Error> {
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?
         else {
             return Ok(false);
@@ -481,6 +492,7 @@ impl<'s> Transaction<'s> {
         key: &KeyBuf,
         pending: Option<VersionBox>,
     ) -> Result<(), Error> {
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let (record, is_placeholder) =
             self.index_record(state, &table.primary, tree_ref, key.as_bytes(), (true, Intent::to_write(table)))?;
         self.put(state, Write { is_placeholder, ..Write::new(record, tree_ref, pending) })
@@ -607,8 +619,8 @@ impl<'s> Transaction<'s> {
             let inserted = with_scheme!(&state.scheme, control => {
                 let may_insert = |gap: &LockWord| control.may_insert(gap, intent);
                 tree.get_or_insert_if(pin, key, is_expected, may_insert, |max_stamp| {
-                    stamp = max_stamp;
-                    control.placeholder(key, max_stamp, intent)
+                    stamp = self.shared.log.counted(max_stamp);
+                    control.placeholder(key, stamp, intent)
                 })
             });
             match inserted {

@@ -8,6 +8,7 @@
 //! Where rows are not locked, what is found is observed as by any scan, and every row is free: of two transactions that change
 //! the same one the second to commit meets a conflict.
 
+use super::backlog::{Reach, Use};
 use super::{Transaction, try_access};
 use crate::concurrency::{ConcurrencyControl, Intent, with_scheme};
 use crate::error::Error;
@@ -48,6 +49,7 @@ impl<'s> Transaction<'s> {
         let state = &mut **self.state();
         self.touch(state, table)?;
         let key = table.keys.of_key(key)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Read)?;
         let Lookup::Found(record) = table.primary.get(self.pin(), key.as_bytes()) else { return Ok(None) };
         if !try_access!(state, control => control.try_lock(self.pin(), record))? {
             return Ok(None);

@@ -380,13 +380,24 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Writes to a system table, as a part of a definition.
+    /// Writes to a system table, as a part of a definition. What runs again from a log relies on definitions as they are, and goes
+    /// first.
     pub(super) fn write_catalog<T>(
         &self,
         system: &Table,
         write: impl FnOnce(&mut TransactionState, TreeRef) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.refuse_read_only(system)?;
+        self.shared.settle_all()?;
+        self.write_system(system, write)
+    }
+
+    /// Writes to a system table.
+    pub(super) fn write_system<T>(
+        &self,
+        system: &Table,
+        write: impl FnOnce(&mut TransactionState, TreeRef) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let state = &mut **self.state();
         let tree_ref = self.touch(state, system)?;
         write(state, tree_ref)

@@ -87,7 +87,7 @@ impl Commit<'_, '_> {
                 return Err(refusal);
             }
         };
-        let epoch = faults::epoch(&self.snapshots, self.pin, epoch);
+        let epoch = protocol.epoch(faults::epoch(&self.snapshots, self.pin, epoch));
         let stamp = slots.stamp();
         yield_at(Point::Reserved);
 
@@ -175,7 +175,7 @@ impl Commit<'_, '_> {
         let stamp = || {
             let reads = protocol.read_stamps();
             let readers = reads.filter(|_| !GatheringOf::<C>::COVERS_READERS);
-            let base = control.base(self.pin, writes, readers);
+            let base = protocol.counted(control.base(self.pin, writes, readers));
             let slots = draw(base)?;
             assert!(
                 slots.as_ref().is_none_or(|slots| slots.stamp() > base),

@@ -11,6 +11,7 @@
 mod access;
 pub mod advisory;
 mod ahead;
+pub(crate) mod backlog;
 mod counters;
 mod critical;
 pub(crate) mod debt;

@@ -11,6 +11,7 @@
 use osier_memory::{Held, Participant, Record, Stamp};
 
 use super::access::Content;
+use super::backlog::{Reach, Use};
 use super::sequence::Drawn;
 use super::session::pause;
 use super::{Transaction, TransactionOptions, TransactionState};
@@ -131,10 +132,11 @@ impl Transaction<'_> {
     /// Takes a block out of the row of a sequence, and commits.
     fn reserve(&self, sequence: &Sequence) -> Result<Taken, Error> {
         let (observed, bound, reserved) =
-            self.write_catalog(&self.shared.catalog.system.sequences, |state, tree_ref| {
+            self.write_system(&self.shared.catalog.system.sequences, |state, tree_ref| {
                 let system = &self.shared.catalog.system.sequences;
                 let unknown = || TransactionError::UnknownSequence { sequence: sequence.name().to_owned() };
                 let key = system.keys.of_key(&[Value::Text(sequence.name())])?;
+                self.shared.settle(system, Reach::Key(key.as_bytes()), Use::Write)?;
                 let looked = self.look_up(state, &system.primary, key.as_bytes(), Intent::Definition)?;
                 let Some((record, Some(old))) = looked else {
                     return Err(unknown().into());

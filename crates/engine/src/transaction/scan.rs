@@ -9,6 +9,7 @@
 use osier_memory::{Held, LeafScan, Record, ScanFrom, Version};
 
 use super::access::{Content, EXPECTED_ROW_BYTES, ROWS_AHEAD};
+use super::backlog::{Reach, Use};
 use super::snapshot_scan::SnapshotScan;
 use super::{Transaction, TransactionState, faults, try_access};
 use crate::concurrency::{ConcurrencyControl, Intent};
@@ -82,7 +83,7 @@ impl<'s> Transaction<'s> {
     ) -> Result<Scan<'t, 's>, Error> {
         self.use_for_scan(table)?;
         let bounds = range.encode(&table.keys)?;
-        self.start_scan(table, &table.primary, (false, intent), bounds)
+        self.start_scan(table, (&table.primary, usize::MAX), (false, intent), bounds)
     }
 
     /// The rows whose indexed columns are in `range`, in the order of the index.
@@ -113,7 +114,8 @@ impl<'s> Transaction<'s> {
         self.use_for_scan(table)?;
         let index = table.open_index(index)?;
         let bounds = range.encode(&index.codec)?;
-        self.start_scan(table, &index.tree, (true, intent), bounds)
+        let columns = index.codec.columns_as_of(&table.keys);
+        self.start_scan(table, (&index.tree, columns), (true, intent), bounds)
     }
 
     /// The first row whose indexed columns begin with `key`: the only one, where the index is unique and `key` whole.
@@ -133,13 +135,15 @@ impl<'s> Transaction<'s> {
         }
     }
 
+    /// Begins a scan of a tree, of whose columns so many are the first ones of the primary key.
     fn start_scan<'t>(
         &'t self,
         table: &'t Table,
-        tree: &'t RecordTree,
+        (tree, columns): (&'t RecordTree, usize),
         (is_index, intent): (bool, Intent),
         bounds: KeyBounds,
     ) -> Result<Scan<'t, 's>, Error> {
+        self.shared.settle(table, Reach::Range(&bounds, columns), Use::Read)?;
         if self.at_snapshot().is_some() {
             return Ok(Scan(Kind::AtSnapshot(SnapshotScan::new(self, table, tree, is_index, bounds))));
         }

@@ -9,6 +9,7 @@ use osier_memory::{Locks, Snapshots, Swept, Timestamps};
 
 use super::Purge;
 use super::advisory::AdvisoryLocks;
+use super::backlog;
 use super::counters::Counters;
 use super::debt::Debt;
 use super::figures::Figures;
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     /// What transactions wait for each other in, where they lock, and sessions for advisory locks.
     locks: Arc<Locks>,
     pub(crate) advisory: Arc<AdvisoryLocks>,
+    /// What has to run again while transactions go on.
+    pub(crate) backlog: backlog::OfDatabase,
     /// The order of commits, where transactions see rows of the past.
     timestamps: Arc<Timestamps>,
     /// Keys to purge that sessions left behind.
@@ -81,6 +84,7 @@ impl Shared {
             memory: MemoryLimit::new(store.epochs(), &config),
             advisory: AdvisoryLocks::new(&locks),
             locks,
+            backlog: backlog::OfDatabase::default(),
             timestamps: Arc::default(),
             orphans: Mutex::default(),
             has_orphans: AtomicBool::new(false),

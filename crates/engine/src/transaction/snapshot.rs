@@ -16,6 +16,7 @@ use osier_memory::sync::Backoff;
 use osier_memory::{EXPECTED_AT_ONCE, Ended, Lookup, Participant, Pin, Reads, Version};
 
 use super::access::EXPECTED_ROW_BYTES;
+use super::backlog::{Reach, Use};
 use super::faults;
 use super::open_snapshots::Parts;
 use crate::error::{Error, LogError, TransactionError};
@@ -211,6 +212,7 @@ impl<'s> AtSnapshot<'s> {
     pub(super) fn get<'t>(&self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error> {
         self.check(table)?;
         let key = table.keys.of_key(key)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Read)?;
         let found =
             self.access(|snapshot, pin| Ok(snapshot.look_up(pin, &table.primary, key.as_bytes())?.map(copy)))?;
         Ok(found.map(|row| table.rows.row(row)))
@@ -220,6 +222,8 @@ impl<'s> AtSnapshot<'s> {
         self.check(table)?;
         let mut rows = Vec::with_capacity(keys.len());
         for keys in keys.chunks(EXPECTED_AT_ONCE) {
+            let mut all = keys.iter().map(KeyBuf::as_bytes);
+            all.try_for_each(|key| self.shared.settle(table, Reach::Key(key), Use::Read))?;
             self.access(|snapshot, pin| {
                 table.primary.expect(pin, keys, |record| record.prefetch_version(EXPECTED_ROW_BYTES));
                 for key in keys {

@@ -69,7 +69,8 @@ pub(crate) struct Committed<D> {
 impl<D: Gathered> Committed<D> {
     /// Returns what its receipt needs to know.
     pub(crate) fn outcome<P: LogProtocol<Dependency = D>>(&self, protocol: &P) -> Outcome {
-        assert!(self.stamp == Stamp::ZERO || self.stamp > self.raw_dep.greatest(), "a commit follows what it read");
+        let rests_on = protocol.counted(self.raw_dep.greatest());
+        assert!(self.stamp == Stamp::ZERO || self.stamp > rests_on, "a commit follows what it read");
         Outcome { stamp: self.stamp, epoch: self.epoch, requirement: protocol.requirement(self) }
     }
 }
@@ -102,6 +103,18 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
 
     /// Returns what it knows of the dependencies of those whose rows a transaction reads.
     fn source(&self) -> &SourceOf<Self::Dependency>;
+
+    /// Returns the stamp that a transaction rests on, as far as that counts for its own.
+    #[inline]
+    fn counted(&self, base: Stamp) -> Stamp {
+        base
+    }
+
+    /// Returns the epoch that the versions of a commit are of, whose serialization point lies in `epoch`.
+    #[inline]
+    fn epoch(&self, epoch: Epoch) -> Epoch {
+        epoch
+    }
 
     /// Draws the order number of a commit and the room for its record, as one step.
     ///

@@ -25,6 +25,7 @@ mod acceptance;
 mod ahead;
 mod at_once;
 mod feeder;
+mod instant;
 mod merge;
 mod pacman;
 mod replayer;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use acceptance::Acceptance;
+pub(crate) use instant::{Replaying, Rest};
 pub(crate) use replayer::{CommandError, CommandReplayer};
 pub use up_to::{ReplayedTransaction, RowChange};
 pub(super) use up_to::{Wanted, look_at, replay_up_to};
@@ -49,7 +51,7 @@ use super::generation_scan::GenerationScan;
 use super::log_scan::LogScan;
 use super::report::ProgressReporter;
 use crate::catalog::Catalog;
-use crate::config::{CheckpointKind, ConcurrencyControlKind, Config, Logged, Protocol, ReplayKind};
+use crate::config::{CheckpointKind, ConcurrencyControlKind, Config, Logged, Protocol, RecoveryKind, ReplayKind};
 use crate::directory::manifest::{self, Layout};
 use crate::error::{Error, RecoveryError};
 use crate::log::CommitLog;
@@ -61,6 +63,7 @@ use crate::transaction::shared::Shared;
 use ahead::Ahead;
 use at_once::AtOnce;
 use feeder::Feeder;
+use instant::UntilRest;
 use merge::{Batch, LiveRecord, Merge};
 use pacman::{Pacman, Ran, Stretch};
 use run::{Company, Missing, Refusal};
@@ -144,15 +147,38 @@ pub(super) fn replay(
     replayer: &mut dyn CommandReplayer,
     acceptance: &mut Acceptance,
 ) -> Result<(Catalog, Replayed), Error> {
-    let threads = threads::count(config, replayer);
+    let config = &Config { recovery: RecoveryKind::Whole, ..config.clone() };
+    let (catalog, replayed, _) = replay_until_rest(config, store, catalog, log, replayer, acceptance)?;
+    Ok((catalog, replayed))
+}
+
+/// As [`replay`], where the configuration may want the database to be opened before the end: then the rest is returned, too.
+pub(super) fn replay_until_rest(
+    config: &Config,
+    store: &Store,
+    catalog: Catalog,
+    log: &OrderedLog,
+    replayer: &mut dyn CommandReplayer,
+    acceptance: &mut Acceptance,
+) -> Result<(Catalog, Replayed, Option<Rest>), Error> {
+    let is_instant = instant::is_wanted(config, replayer);
+    let threads = if is_instant { instant::threads(config) } else { threads::count(config, replayer) };
     let (stamp, shared) = shared(config, store, catalog, replayer, threads);
     let (session, scout) = (Session::new(shared.clone())?, Session::new(shared.clone())?);
-    let way = Way::new(config, log, threads, (&shared, &stamp), replayer)?;
+    let way = match is_instant {
+        true => Way::InOrder,
+        false => Way::new(config, log, threads, (&shared, &stamp), replayer)?,
+    };
     let feeder = Feeder::new(config, Merge::new(log.scan.clone(), log.verdicts.clone()));
+    let until_rest = is_instant.then(|| UntilRest::new(config, &shared, &stamp, replayer)).transpose()?;
     let (replayed, progress) = (Replayed::default(), ProgressReporter::of(config));
     let mut replay =
         Replay { config, store, log, stamp, session, scout, way, feeder, replayer, acceptance, replayed, progress };
-    replay.run()?;
+    let rest = match until_rest {
+        Some(until_rest) => until_rest.run(&mut replay)?,
+        None => replay.run().map(|()| None)?,
+    };
+    replay.expect_all(rest.as_ref());
     let Replay { mut session, scout, way, mut replayed, .. } = replay;
     (replayed.planned, replayed.waited) = way.spent();
     // With the stamps of their rows, which nobody needed until now.
@@ -162,9 +188,12 @@ pub(super) fn replay(
     session.purge_all();
     drop(session);
     store.epochs().advance();
+    if rest.is_some() {
+        return Ok((shared.catalog.same(), replayed, rest));
+    }
     let shared = Arc::into_inner(shared).expect("the only sessions have ended");
     debug_assert!(!shared.has_orphans(), "the keys of deleted rows are gone");
-    Ok((shared.catalog, replayed))
+    Ok((shared.catalog, replayed, None))
 }
 
 /// How transactions are run.
@@ -268,13 +297,18 @@ impl Replay<'_> {
                 done.append(&mut self.replay_window(window, next.as_ref())?);
             }
         }
-        self.end_stretch()?;
+        self.end_stretch()
+    }
+
+    /// Everything was replayed but for the rest.
+    fn expect_all(&self, rest: Option<&Rest>) {
+        let left = rest.map_or(0, |rest| rest.counts().transactions);
         assert_eq!(
-            self.replayed.transactions, self.log.transactions,
+            self.replayed.transactions + left,
+            self.log.transactions,
             "the passes over the log find the same transactions"
         );
         report(&self.progress, self.replayed, self.log);
-        Ok(())
     }
 
     /// Replays the records of a window, at once if that is worth it; `next` is the batch behind it, if the feeder has given it.

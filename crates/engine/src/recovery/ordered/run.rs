@@ -44,12 +44,14 @@ pub(super) enum Company {
     Nobody,
     /// Other threads: a transaction that meets a conflict may be run once more.
     Others,
+    /// Users of the database, and no other thread. They do not come to the rows of the transaction, but to their leaves.
+    Users,
 }
 
 impl Company {
     /// Whether an error may be that of an accident.
     fn explains(self, error: &Error) -> bool {
-        self == Company::Others && error.is_conflict()
+        self != Company::Nobody && error.is_conflict()
     }
 }
 
@@ -101,7 +103,7 @@ pub(super) fn run(
     }
     let transaction = session.begin();
     match put_record(&transaction, scan, record, acceptance) {
-        Err(_) if company == Company::Others && transaction.has_met_conflict() => return Err(Refusal::Conflict),
+        Err(_) if company != Company::Nobody && transaction.has_met_conflict() => return Err(Refusal::Conflict),
         put => put?,
     }
     match transaction.commit() {

@@ -15,7 +15,7 @@ pub(crate) use stamp::ReplayedStamp;
 use std::sync::Arc;
 
 use crate::error::LogError;
-use crate::ids::{Stamp, StreamId};
+use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::acknowledge::Requirement;
 use crate::log::gathering::NO_SOURCE;
 use crate::log::persist::Slot;
@@ -42,6 +42,15 @@ impl LogProtocol for Replayed {
     #[inline]
     fn source(&self) -> &() {
         NO_SOURCE
+    }
+
+    fn counted(&self, base: Stamp) -> Stamp {
+        self.stamp.of_log(base)
+    }
+
+    /// Who came before everybody else is seen by everybody, whatever past he reads.
+    fn epoch(&self, _epoch: Epoch) -> Epoch {
+        Epoch(0)
     }
 
     fn stamp(&self, stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {

@@ -14,12 +14,21 @@ use crate::log::persist::Slot;
 pub(crate) struct ReplayedStamp {
     of_streams: Box<[CachePadded<AtomicU64>]>,
     before: AtomicU64,
+    /// Greater stamps are those of users.
+    users_above: AtomicU64,
 }
 
 impl ReplayedStamp {
     /// For so many sessions.
     pub(crate) fn new(sessions: u32) -> ReplayedStamp {
-        ReplayedStamp { of_streams: (0..sessions).map(|_| CachePadded::default()).collect(), before: AtomicU64::new(0) }
+        let of_streams = (0..sessions).map(|_| CachePadded::default()).collect();
+        ReplayedStamp { of_streams, before: AtomicU64::new(0), users_above: AtomicU64::new(u64::MAX) }
+    }
+
+    /// From now on the database is open, and users leave greater stamps than `floor` behind in leaves. Rows that they have
+    /// written are none that a transaction of the log comes to.
+    pub(crate) fn set_users_above(&self, floor: Stamp) {
+        self.users_above.store(floor.0, Ordering::Relaxed);
     }
 
     /// The next transaction has this stamp, which is not below that of the one before, and is run by the first session alone.
@@ -37,6 +46,12 @@ impl ReplayedStamp {
     /// The next transaction of a session has this stamp.
     pub(crate) fn set_of(&self, session: StreamId, stamp: Stamp) {
         self.of_streams[session.0 as usize].store(stamp.0, Ordering::Relaxed);
+    }
+
+    /// Returns the stamp that a transaction rests on, as far as that is of another transaction of the log.
+    pub(crate) fn of_log(&self, base: Stamp) -> Stamp {
+        let is_of_user = base.0 > self.users_above.load(Ordering::Relaxed);
+        if is_of_user { Stamp::ZERO } else { base }
     }
 
     /// Returns the stamp up to which all transactions have been run. Others may have that of the present one.

@@ -18,6 +18,7 @@ use osier_memory::sync::{Mutex, lock};
 use super::super::merge::{Batch, LiveRecord};
 use super::super::threads::Schedule;
 use super::Ran;
+use super::accesses::Accesses;
 use super::plan::{Place, Segment};
 use crate::call::Unordered;
 use crate::ids::Stamp;
@@ -25,7 +26,7 @@ use crate::recovery::log_scan::LogScan;
 use crate::sizes::at_once_taken;
 
 /// The transactions of a segment, and who waits for whom.
-pub(super) struct Graph {
+pub(in super::super) struct Graph {
     scan: Arc<LogScan>,
     window: Arc<Vec<Batch>>,
     places: Vec<Place>,
@@ -42,33 +43,62 @@ pub(super) struct Graph {
     left: AtomicUsize,
     unordered: Arc<Unordered>,
     queues: Vec<CachePadded<Mutex<VecDeque<u32>>>>,
+    /// Where others wait for some of the transactions.
+    asked: Option<Asked>,
+}
+
+/// Which transactions go first, because somebody waits for them.
+struct Asked {
+    /// Whom each one waits for: a range of `before`.
+    begins: Vec<u32>,
+    before: Vec<u32>,
+    is_asked_for: Vec<AtomicBool>,
+    /// One may be in several queues: who takes it first has it.
+    is_taken: Vec<AtomicBool>,
+    /// Those that wait for nobody.
+    ready: Mutex<VecDeque<u32>>,
+}
+
+impl Asked {
+    fn new(count: usize, edges: &[(u32, u32)]) -> Asked {
+        let flags = || (0..count).map(|_| AtomicBool::new(false)).collect();
+        let (begins, before) = lists(count, edges.iter().map(|(from, to)| (*to, *from)));
+        Asked { begins, before, is_asked_for: flags(), is_taken: flags(), ready: Mutex::default() }
+    }
+}
+
+/// Returns the lists of those that each number leads to, one behind the other, and where each begins.
+fn lists(count: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> (Vec<u32>, Vec<u32>) {
+    let mut begins = vec![0_u32; count + 1];
+    edges.clone().for_each(|(from, _)| begins[from as usize + 1] += 1);
+    (0..count).for_each(|at| begins[at + 1] += begins[at]);
+    let (mut next, mut lists) = (begins.clone(), vec![0; begins[count] as usize]);
+    for (from, to) in edges {
+        lists[next[from as usize] as usize] = to;
+        next[from as usize] += 1;
+    }
+    (begins, lists)
 }
 
 impl Graph {
     /// Returns the graph of a segment, for so many threads.
-    pub(super) fn new(
+    pub(in super::super) fn new(
         scan: &Arc<LogScan>,
         window: &Arc<Vec<Batch>>,
-        Segment { places, edges, unordered, .. }: Segment,
+        Segment { places, edges, unordered, accesses, .. }: Segment,
         threads: usize,
-    ) -> Graph {
+    ) -> (Graph, Option<Accesses>) {
         let count = places.len();
         let mut waits_for = vec![0; count];
-        let mut begins = vec![0_u32; count + 1];
         for (from, to) in &edges {
             assert!(from < to, "who is waited for comes before");
             waits_for[*to as usize] += 1;
-            begins[*from as usize + 1] += 1;
         }
-        (0..count).for_each(|at| begins[at + 1] += begins[at]);
-        let (mut next, mut followers) = (begins.clone(), vec![0; edges.len()]);
-        for (from, to) in &edges {
-            followers[next[*from as usize] as usize] = *to;
-            next[*from as usize] += 1;
-        }
+        let (begins, followers) = lists(count, edges.iter().copied());
+        let asked = accesses.is_some().then(|| Asked::new(count, &edges));
         let first = (0..count as u32).filter(|at| waits_for[*at as usize] == 0).collect();
         let stamp_at = |(batch, at): Place| window[batch as usize].stamp(at as usize);
-        Graph {
+        let graph = Graph {
             scan: scan.clone(),
             window: window.clone(),
             first_stamp: stamp_at(places[0]),
@@ -82,13 +112,65 @@ impl Graph {
             left: AtomicUsize::new(count),
             unordered,
             queues: (0..threads).map(|_| CachePadded::default()).collect(),
-        }
+            asked,
+        };
+        (graph, accesses)
     }
 }
 
 impl Graph {
+    /// Whether a transaction has run.
+    pub(in super::super) fn has_run(&self, at: u32) -> bool {
+        self.has_run[at as usize].load(Ordering::Acquire)
+    }
+
+    /// Returns the first one that has not run.
+    pub(in super::super) fn first_left(&self) -> Option<u32> {
+        if self.is_over() { None } else { (0..self.places.len() as u32).find(|at| !self.has_run(*at)) }
+    }
+
+    /// How many have not run.
+    pub(in super::super) fn left(&self) -> usize {
+        self.left.load(Ordering::Acquire)
+    }
+
+    /// Lets a transaction that somebody waits for, and those that it waits for, go before others.
+    pub(super) fn ask_for(&self, at: u32) {
+        let asked = self.asked.as_ref().expect("others wait for this segment");
+        let mut open = vec![at];
+        while let Some(at) = open.pop() {
+            // SeqCst, as in `ran`: who asks sees that it waits for nobody, or who has run the last one sees that it is asked for.
+            if self.has_run(at) || asked.is_asked_for[at as usize].swap(true, Ordering::SeqCst) {
+                continue;
+            }
+            if self.waits_for[at as usize].load(Ordering::SeqCst) == 0 {
+                lock(&asked.ready).push_back(at);
+            }
+            open.extend(&asked.before[range(&asked.begins, at)]);
+        }
+    }
+
+    /// Takes one that somebody waits for.
+    fn next_asked_for(&self) -> Option<u32> {
+        self.asked.as_ref().and_then(|asked| lock(&asked.ready).pop_front())
+    }
+
+    /// Whether a transaction that was found in a queue is the finder's.
+    fn is_own(&self, at: u32) -> bool {
+        let is_first = |asked: &Asked| !asked.is_taken[at as usize].swap(true, Ordering::Relaxed);
+        self.asked.as_ref().is_none_or(is_first)
+    }
+
+    /// The queue of one that waits for nobody any more.
+    fn make_ready(&self, taken: &Taken, at: u32) {
+        match &self.asked {
+            Some(asked) if asked.is_asked_for[at as usize].load(Ordering::SeqCst) => lock(&asked.ready).push_back(at),
+            _ => lock(&self.queues[taken.index]).push_back(at),
+        }
+    }
+
     /// How many records its transactions have.
-    pub(super) fn ran(&self) -> Ran {
+    pub(in super::super) fn ran(&self) -> Ran {
         let mut ran = Ran::default();
         for (batch, at) in &self.places {
             let batch = &self.window[*batch as usize];
@@ -99,8 +181,13 @@ impl Graph {
     }
 }
 
+/// Where the list of a number lies.
+fn range(begins: &[u32], at: u32) -> std::ops::Range<usize> {
+    begins[at as usize] as usize..begins[at as usize + 1] as usize
+}
+
 /// What a thread has taken and not run.
-pub(super) struct Taken {
+pub(in super::super) struct Taken {
     index: usize,
     ready: VecDeque<u32>,
 }
@@ -127,7 +214,8 @@ impl Schedule for Graph {
             let others = (1..self.queues.len()).map(|next| (taken.index + next) % self.queues.len());
             others.filter(|_| is_idle).find_map(|other| lock(&self.queues[other]).pop_front())
         };
-        let next = own().or_else(first).or_else(others);
+        let next = || self.next_asked_for().or_else(own).or_else(first).or_else(others);
+        let next = std::iter::from_fn(next).find(|at| self.is_own(*at));
         taken.ready.extend(next);
         next
     }
@@ -142,10 +230,9 @@ impl Schedule for Graph {
 
     fn ran(&self, taken: &mut Taken, at: u32) {
         self.has_run[at as usize].store(true, Ordering::Release);
-        let followers = self.begins[at as usize] as usize..self.begins[at as usize + 1] as usize;
-        for follower in &self.followers[followers] {
-            if self.waits_for[*follower as usize].fetch_sub(1, Ordering::AcqRel) == 1 {
-                lock(&self.queues[taken.index]).push_back(*follower);
+        for follower in &self.followers[range(&self.begins, at)] {
+            if self.waits_for[*follower as usize].fetch_sub(1, Ordering::SeqCst) == 1 {
+                self.make_ready(taken, *follower);
             }
         }
         self.left.fetch_sub(1, Ordering::AcqRel);

@@ -8,6 +8,7 @@
 //!
 //! Absent: what a procedure accesses ([`Planner`](crate::call::Planner)), and the threads ([`threads`](super::threads)).
 
+mod accesses;
 mod graph;
 mod plan;
 
@@ -25,9 +26,9 @@ use crate::recovery::log_scan::LogScan;
 use crate::sizes::{at_once_min, window_records};
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
-use graph::Graph;
-pub(super) use plan::{Place, places_from, record};
-use plan::{Plans, Segment};
+pub(super) use accesses::Accesses;
+pub(super) use graph::Graph;
+pub(super) use plan::{Place, Plans, Segment, places_from, record};
 
 /// A segment is run by several threads where on average so many hundredths of its transactions can run at once.
 const PARALLELISM_MIN_PERCENT: usize = 130;
@@ -80,7 +81,7 @@ impl Pacman {
     ) -> Result<Pacman, Error> {
         let threads = Threads::new(threads, shared, stamp, replayer)?;
         let window_records = window_records().div_ceil(FIRST_WINDOW_SHARE);
-        let plans = Plans::new(shared.clone());
+        let plans = Plans::new(shared.clone(), false);
         let (running, planned) = (None, Duration::ZERO);
         Ok(Pacman {
             threads,
@@ -148,7 +149,8 @@ impl Pacman {
         }
         self.is_parallel = Some(true);
         let active = self.threads.len();
-        self.running = Some(self.threads.begin(config, Graph::new(scan, window, segment, active), active));
+        let (graph, _) = Graph::new(scan, window, segment, active);
+        self.running = Some(self.threads.begin(config, graph, active));
         Ok(Stretch::AtOnce { end })
     }
 

@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 
 use super::super::merge::{Batch, LiveRecord};
 use super::super::run::for_each_write;
+use super::accesses::{Accesses, OfKey, OfTable as LastOfTable, Waits as LastWaits};
 use crate::call::{Planner, Unordered};
 use crate::catalog::SEQUENCES;
 use crate::catalog::procedure::VersionKey;
@@ -37,6 +38,9 @@ use crate::transaction::shared::Shared;
 
 /// A segment with so many accesses, or as many that wait, ends: so is its memory bounded.
 const ACCESSES_MAX: usize = 1 << 20;
+
+/// As [`ACCESSES_MAX`], of a segment that is not run before the database opens.
+const STAYING_ACCESSES_MAX: usize = 1 << 25;
 
 /// So many transactions are planned under one pin: longer ones would hold up what others free and purge.
 const NOTED_PER_PIN: usize = 64;
@@ -93,7 +97,7 @@ struct OfTable {
 
 /// A segment: its transactions, and who of them waits for whom.
 #[derive(Debug, Default)]
-pub(super) struct Segment {
+pub(in super::super) struct Segment {
     pub(super) places: Vec<Place>,
     /// Each from one, by its number in the segment, to another one that waits for it.
     pub(super) edges: Vec<(u32, u32)>,
@@ -101,6 +105,30 @@ pub(super) struct Segment {
     pub(super) chained: u32,
     /// Which reads of procedures nobody of them changes.
     pub(super) unordered: Arc<Unordered>,
+    /// Who accesses what, where that is wanted.
+    pub(super) accesses: Option<Accesses>,
+}
+
+impl Segment {
+    /// Whether it has no transaction.
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// How many transactions it has.
+    pub(in super::super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Its transactions, in order.
+    pub(in super::super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.places.clone().into_iter()
+    }
+
+    /// The place behind it; behind the one at which it would begin, where it is empty.
+    pub(in super::super) fn end(&self, window: &[Batch], from: Place) -> Place {
+        behind(window, self.places.last().copied().unwrap_or(from))
+    }
 }
 
 /// What a segment may consist of.
@@ -116,10 +144,21 @@ struct Gathered<'w> {
 }
 
 /// Plans segments.
-pub(super) struct Plans {
+pub(in super::super) struct Plans {
     planner: Planner,
     shared: Arc<Shared>,
     links: Links,
+    /// Whether who comes after a segment is to know who of it accesses what.
+    tells_accesses: bool,
+}
+
+/// Which accesses are noted, and by how many columns the key spaces of each table are told apart.
+#[derive(Default)]
+struct Levels {
+    of: BTreeMap<TableId, usize>,
+    /// Of reads that nobody of the segment changes, where they are noted, too.
+    of_reads: BTreeMap<TableId, usize>,
+    unordered: Unordered,
 }
 
 /// A segment in the making.
@@ -132,6 +171,9 @@ struct Links {
     accesses: usize,
     tables: BTreeMap<TableId, OfTable>,
     waits: Vec<Waits>,
+    /// Who reads what nobody changes: by table and the hash of the key space, and whole tables.
+    reads: HashMap<(TableId, u64), Vec<u32>, RandomState>,
+    whole_reads: BTreeMap<TableId, Vec<u32>>,
 }
 
 /// A transaction of a segment in the making.
@@ -144,12 +186,12 @@ struct Waits {
 }
 
 impl Plans {
-    pub(super) fn new(shared: Arc<Shared>) -> Plans {
-        Plans { planner: Planner::default(), shared, links: Links::default() }
+    pub(in super::super) fn new(shared: Arc<Shared>, tells_accesses: bool) -> Plans {
+        Plans { planner: Planner::default(), shared, links: Links::default(), tells_accesses }
     }
 
     /// Plans the segment that begins at a place of a window. It may be empty. `session` reads definitions.
-    pub(super) fn segment(
+    pub(in super::super) fn segment(
         &mut self,
         session: &mut Session,
         scan: &LogScan,
@@ -157,47 +199,54 @@ impl Plans {
         from: Place,
     ) -> Result<Segment, RecoveryError> {
         let Gathered { records, used, ad_hoc, large } = self.gather(session, scan, window, from)?;
-        let Plans { planner, links, .. } = self;
-        let (levels, unordered) = levels(planner, &used, &ad_hoc);
+        let Plans { planner, links, tells_accesses, .. } = self;
+        let levels = Levels::of(planner, (&used, &ad_hoc), *tells_accesses);
 
         links.begin();
         let mut places = Vec::with_capacity(records.len());
         for records in records.chunks(NOTED_PER_PIN) {
             let transaction = session.begin();
             for (place, record) in records {
-                if links.is_full() {
+                if links.is_full(*tells_accesses) {
                     break;
                 }
                 let number = places.len() as u32;
                 links.begin_transaction(number);
                 let key = |table: &Table, key: &[u8]| Some(hash(table.id, key));
-                let mut touch = |touch| links.touch(number, touch);
                 match &record.command {
                     Some(command) => {
-                        let is_noted = planner.note(&transaction, command, |space, prefix| {
+                        let is_noted = planner.note(&transaction, command, |space, prefix, is_ordered| {
                             let KeySpace { table, .. } = space;
                             let key = prefix.and_then(|prefix| key(table, prefix.as_bytes()));
-                            touch(Touch { table: table.id, key, modifies: space.modifies() });
+                            match is_ordered {
+                                true => links.touch(number, Touch { table: table.id, key, modifies: space.modifies() }),
+                                false => links.read(number, table.id, key),
+                            }
                         });
+                        let mut touch = |touch| links.touch(number, touch);
                         let all = planner.notes(command).filter(|_| !is_noted);
                         all.for_each(|space| touch(Touch { table: space.table.id, key: None, modifies: true }));
                     }
                     None if let Some(tables) = large.get(place) => {
-                        tables.iter().for_each(|table| touch(Touch { table: *table, key: None, modifies: true }));
+                        let whole = |table: &TableId| Touch { table: *table, key: None, modifies: true };
+                        tables.iter().for_each(|table| links.touch(number, whole(table)));
                     }
                     None => for_each_write(scan, record, &mut |write| {
                         // Rows of a table that was dropped are let go.
                         let Some(AdHoc { table, columns }) = &ad_hoc[&write.table] else { return };
-                        let columns = (*columns).min(levels.get(&table.id).copied().unwrap_or(0));
+                        let columns = (*columns).min(levels.of.get(&table.id).copied().unwrap_or(0));
                         let length = table.keys.prefix_len(write.key, columns).ok().filter(|_| columns > 0);
                         let key = length.and_then(|length| key(table, &write.key[..length]));
-                        touch(Touch { table: table.id, key: faults::place_of_values(key), modifies: true });
+                        let key = faults::place_of_values(key);
+                        links.touch(number, Touch { table: table.id, key, modifies: true });
                     })?,
                 }
                 places.push(*place);
             }
         }
-        Ok(Segment { places, unordered: Arc::new(unordered), ..std::mem::take(&mut links.segment) })
+        let accesses = tells_accesses.then(|| links.accesses(&levels));
+        let unordered = Arc::new(levels.unordered);
+        Ok(Segment { places, unordered, accesses, ..std::mem::take(&mut links.segment) })
     }
 
     /// Gathers the transactions from a place on of which it is known what they access, and which define nothing.
@@ -235,50 +284,61 @@ impl Plans {
         Ok(gathered)
     }
 
+    /// Returns what the transactions share.
+    pub(in super::super) fn into_shared(self) -> Arc<Shared> {
+        self.shared
+    }
+
     /// Definitions have changed.
-    pub(super) fn forget(&mut self) {
+    pub(in super::super) fn forget(&mut self) {
         self.planner.forget();
     }
 }
 
-/// Decides which accesses of these procedures are noted, beside rows that were logged as values in these tables, and by how many
-/// columns the key spaces of each table are told apart. Reads that are not noted are those that nobody changes.
-fn levels(
-    planner: &mut Planner,
-    used: &BTreeSet<VersionKey>,
-    ad_hoc: &BTreeMap<TableId, Option<AdHoc>>,
-) -> (BTreeMap<TableId, usize>, Unordered) {
-    let (mut levels, mut wanted) = (BTreeMap::<TableId, usize>::new(), BTreeMap::<VersionKey, Vec<usize>>::new());
-    let mut add = |table: TableId, columns: usize| {
-        if columns > 0 {
-            let level = levels.entry(table).or_insert(columns);
-            *level = columns.min(*level);
+impl Levels {
+    /// Decides which accesses of these procedures are noted, beside rows that were logged as values in these tables. Reads that
+    /// nobody changes are noted `with_reads` alone.
+    fn of(
+        planner: &mut Planner,
+        (used, ad_hoc): (&BTreeSet<VersionKey>, &BTreeMap<TableId, Option<AdHoc>>),
+        with_reads: bool,
+    ) -> Levels {
+        let (mut levels, mut ordered) = (Levels::default(), BTreeMap::<VersionKey, Vec<usize>>::new());
+        for AdHoc { table, columns } in ad_hoc.values().flatten() {
+            add(&mut levels.of, table.id, *columns);
         }
-    };
-    for AdHoc { table, columns } in ad_hoc.values().flatten() {
-        add(table.id, *columns);
-    }
-    let known: Vec<_> = planner.known().filter(|(key, _)| used.contains(key)).collect();
-    for (key, planned) in &known {
-        for (number, space) in planned.notes().iter().enumerate() {
-            let mut others = known.iter().flat_map(|(_, other)| other.notes());
-            if ad_hoc.contains_key(&space.table.id) || others.any(|other| space.conflicts(other)) {
-                add(space.table.id, space.columns());
-                wanted.entry(*key).or_default().push(number);
+        let known: Vec<_> = planner.known().filter(|(key, _)| used.contains(key)).collect();
+        for (key, planned) in &known {
+            for (number, space) in planned.notes().iter().enumerate() {
+                let mut others = known.iter().flat_map(|(_, other)| other.notes());
+                if ad_hoc.contains_key(&space.table.id) || others.any(|other| space.conflicts(other)) {
+                    add(&mut levels.of, space.table.id, space.columns());
+                    ordered.entry(*key).or_default().push(number);
+                } else if with_reads {
+                    add(&mut levels.of_reads, space.table.id, space.columns());
+                }
             }
         }
+        for (key, planned) in known {
+            let ordered = ordered.remove(&key).unwrap_or_default();
+            let others = (0..planned.notes().len()).filter(|number| with_reads && !ordered.contains(number)).collect();
+            let by_columns = |numbers: Vec<usize>, of: &BTreeMap<TableId, usize>| {
+                let columns = |space: &KeySpace| space.columns().min(of.get(&space.table.id).copied().unwrap_or(0));
+                numbers.into_iter().map(|number| (number, columns(&planned.notes()[number]))).collect::<Vec<_>>()
+            };
+            let wanted = (by_columns(ordered, &levels.of), by_columns(others, &levels.of_reads));
+            levels.unordered.insert(key, planned.want(wanted.0, wanted.1));
+        }
+        levels
     }
-    let mut unordered = Unordered::new();
-    for (key, planned) in known {
-        let columns = |number: usize| {
-            let space = &planned.notes()[number];
-            space.columns().min(levels.get(&space.table.id).copied().unwrap_or(0))
-        };
-        let wanted = wanted.remove(&key).unwrap_or_default();
-        let wanted = wanted.into_iter().map(|number| (number, columns(number))).collect();
-        unordered.insert(key, planned.want(wanted));
+}
+
+/// Notes an access by so many columns.
+fn add(levels: &mut BTreeMap<TableId, usize>, table: TableId, columns: usize) {
+    if columns > 0 {
+        let level = levels.entry(table).or_insert(columns);
+        *level = columns.min(*level);
     }
-    (levels, unordered)
 }
 
 impl Links {
@@ -288,11 +348,53 @@ impl Links {
         self.accesses = 0;
         self.tables.clear();
         self.waits.clear();
+        self.reads.clear();
+        self.whole_reads.clear();
     }
 
-    /// Whether the segment is to end.
-    fn is_full(&self) -> bool {
-        self.accesses.max(self.segment.edges.len()) > ACCESSES_MAX
+    /// Whether the segment is to end; one `that_stays` has room for more.
+    fn is_full(&self, that_stays: bool) -> bool {
+        let accesses_max = if that_stays { STAYING_ACCESSES_MAX } else { ACCESSES_MAX };
+        self.accesses.max(self.segment.edges.len()) > accesses_max
+    }
+
+    /// The transaction with this number reads what nobody changes: with this hash of the key space, or a whole table.
+    fn read(&mut self, number: u32, table: TableId, key: Option<u64>) {
+        let numbers = match key {
+            Some(key) => self.reads.entry((table, key)).or_default(),
+            None => self.whole_reads.entry(table).or_default(),
+        };
+        if numbers.last() != Some(&number) {
+            self.accesses += 1;
+            numbers.push(number);
+        }
+    }
+
+    /// Returns who has accessed what last.
+    fn accesses(&mut self, levels: &Levels) -> Accesses {
+        let columns = |of: &BTreeMap<TableId, usize>, table: TableId| of.get(&table).copied().unwrap_or(0);
+        let mut accesses = Accesses::default();
+        for (id, OfTable { whole, since, .. }) in &self.tables {
+            let (columns, since) = (columns(&levels.of, *id), LastWaits::new(since.iter().copied()));
+            accesses.tables.insert(*id, LastOfTable { columns, whole: *whole, since, ..LastOfTable::default() });
+        }
+        let is_current = |(table, _): (TableId, u64), of: &Accessed| of.turn == self.tables[&table].turn;
+        for (key, of) in self.accessed.drain().filter(|(key, of)| is_current(*key, of)) {
+            accesses.keys.insert(key, OfKey { writer: of.writer, readers: LastWaits::new(of.readers) });
+        }
+        let mut all_reads = self.whole_reads.clone();
+        for ((table, key), numbers) in self.reads.drain() {
+            all_reads.entry(table).or_default().extend(&numbers);
+            accesses.reads.insert((table, key), LastWaits::new(numbers));
+        }
+        for (table, mut numbers) in all_reads {
+            numbers.sort_unstable();
+            numbers.dedup();
+            let of = accesses.tables.entry(table).or_default();
+            (of.read_columns, of.all_reads) = (columns(&levels.of_reads, table), LastWaits::new(numbers));
+            of.whole_reads = LastWaits::new(self.whole_reads.remove(&table).unwrap_or_default());
+        }
+        accesses
     }
 
     /// Begins with the next transaction.
@@ -302,7 +404,7 @@ impl Links {
 
     /// The transaction with this number accesses something.
     fn touch(&mut self, number: u32, touch: Touch) {
-        let Links { segment, accessed, accesses, tables, waits } = self;
+        let Links { segment, accessed, accesses, tables, waits, .. } = self;
         *accesses += 1;
         let mut wait = |other: u32| {
             let Waits { chained, last } = &mut waits[other as usize];
@@ -398,7 +500,7 @@ fn is_reservation(shared: &Shared, write: &LoggedWrite<'_>) -> bool {
         }
 }
 
-fn hash(table: TableId, key: &[u8]) -> u64 {
+pub(super) fn hash(table: TableId, key: &[u8]) -> u64 {
     FixedState::with_seed(u64::from(table.0)).hash_one(key)
 }
 

@@ -37,8 +37,8 @@ pub(super) struct Executor {
     /// Nothing that diverges is accepted.
     pub(super) acceptance: Acceptance,
     pub(super) ended: Ended,
-    /// What the transactions have replaced is freed as they go on.
-    pub(super) epochs: Arc<Epochs>,
+    /// What the transactions have replaced is freed as they go on; where the database is open, with its own epochs.
+    pub(super) epochs: Option<Arc<Epochs>>,
     pub(super) transactions: u64,
 }
 
@@ -67,8 +67,9 @@ impl Turns {
 }
 
 impl Executor {
-    /// Runs a record of the window.
-    pub(super) fn run(&mut self, scan: &LogScan, record: &LiveRecord<'_>) -> Result<(), RecoveryError> {
+    /// Runs a record of the window; `false`: users of the database were in its way, and it is to be tried again.
+    pub(super) fn run(&mut self, scan: &LogScan, record: &LiveRecord<'_>) -> Result<bool, RecoveryError> {
+        let alone = if self.epochs.is_some() { Company::Nobody } else { Company::Users };
         let Executor { index, session, replayer, turns, acceptance, .. } = self;
         self.stamp.set_of(session.stream(), record.stamp);
         let mut backoff = Backoff::new();
@@ -88,18 +89,23 @@ impl Executor {
         let again = match beside {
             None | Some(Err(Refusal::Doubtful)) => {
                 let _turns = turns.take_all();
-                run(Company::Nobody)
+                run(alone)
             }
             Some(again) => again,
         };
+        if matches!(again, Err(Refusal::Conflict)) {
+            return Ok(false);
+        }
         if let Err(refusal) = again {
             lock(&self.ended).get_or_insert(refusal);
             return Err(RecoveryError::Thread { what: "a transaction was refused".to_owned() });
         }
         self.transactions += 1;
-        if self.transactions.is_multiple_of(TRANSACTIONS_PER_EPOCH) {
-            self.epochs.advance();
+        if self.transactions.is_multiple_of(TRANSACTIONS_PER_EPOCH)
+            && let Some(epochs) = &self.epochs
+        {
+            epochs.advance();
         }
-        Ok(())
+        Ok(true)
     }
 }

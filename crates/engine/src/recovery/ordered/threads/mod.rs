@@ -106,6 +106,11 @@ impl<S: Schedule> Threads<S> {
         self.runners.len()
     }
 
+    /// Ends their sessions.
+    pub(super) fn clear(&mut self) {
+        self.runners.clear();
+    }
+
     /// How long they have had nothing to run so far, all together.
     pub(super) fn waited(&self) -> Duration {
         self.runners.iter().map(|runner| runner.waited).sum()
@@ -128,7 +133,18 @@ impl<S: Schedule> Threads<S> {
     }
 
     /// Waits for the end of a window, and gives its schedule back.
-    pub(super) fn end(&mut self, Running { threads, schedule, ended }: Running<S>) -> Result<S, Stopped> {
+    pub(super) fn end(&mut self, running: Running<S>) -> Result<S, Stopped> {
+        let schedule = self.join(running)?;
+        Ok(Arc::into_inner(schedule).expect("the threads have ended"))
+    }
+
+    /// From now on the database is open while they run transactions.
+    pub(super) fn go_on_beside_users(&mut self) {
+        self.runners.iter_mut().for_each(Runner::go_on_beside_users);
+    }
+
+    /// Waits for the end of a window, and gives back what may be others' as well.
+    pub(super) fn join(&mut self, Running { threads, schedule, ended }: Running<S>) -> Result<Arc<S>, Stopped> {
         let ran = threads.end();
         let refusal = lock(&ended).take();
         match (ran, refusal) {
@@ -143,7 +159,7 @@ impl<S: Schedule> Threads<S> {
         }
         assert!(schedule.is_over(), "no record of a window is left out");
         self.runners.iter_mut().for_each(Runner::end);
-        Ok(Arc::into_inner(schedule).expect("the threads have ended"))
+        Ok(schedule)
     }
 }
 
@@ -152,6 +168,18 @@ pub(super) struct Running<S: Schedule> {
     threads: workers::Running<Runner<S>>,
     schedule: Arc<S>,
     ended: Ended,
+}
+
+impl<S: Schedule> Running<S> {
+    /// Its transactions, and who of them may run.
+    pub(super) fn schedule(&self) -> &Arc<S> {
+        &self.schedule
+    }
+
+    /// Whether nothing is running any more, for whatever reason.
+    pub(super) fn is_over(&self) -> bool {
+        self.schedule.is_over() || self.threads.has_failed()
+    }
 }
 
 /// Why a window was not run to its end.

@@ -27,6 +27,8 @@ pub(super) struct Runner<S: Schedule> {
     executor: Executor,
     /// Asks for memory ahead.
     scout: Session,
+    /// One that is to be tried again.
+    again: Option<u32>,
     backoff: Backoff,
     clock: Arc<dyn Clock>,
     /// Since when there is nothing to run.
@@ -45,10 +47,16 @@ impl<S: Schedule> Runner<S> {
         stamp: Arc<ReplayedStamp>,
     ) -> Runner<S> {
         let (acceptance, ended) = Default::default();
-        let epochs = shared.store.epochs().clone();
+        let epochs = Some(shared.store.epochs().clone());
         let executor = Executor { index, session, replayer, stamp, turns, acceptance, ended, epochs, transactions: 0 };
         let (backoff, clock) = (Backoff::yielding(YIELDS), shared.config.environment.clock.clone());
-        Runner { window: None, executor, scout, backoff, clock, idle_since: None, waited: Duration::ZERO }
+        let (window, again, idle_since) = (None, None, None);
+        Runner { window, executor, scout, again, backoff, clock, idle_since, waited: Duration::ZERO }
+    }
+
+    /// From now on the database is open meanwhile.
+    pub(super) fn go_on_beside_users(&mut self) {
+        self.executor.epochs = None;
     }
 
     /// Begins a window, as one of so many threads.
@@ -69,7 +77,7 @@ impl<S: Schedule> Work for Runner<S> {
     type Error = RecoveryError;
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
-        let Runner { window, executor, scout, backoff, clock, idle_since, waited } = self;
+        let Runner { window, executor, scout, again, backoff, clock, idle_since, waited } = self;
         let (schedule, taken) = window.as_mut().expect("a window has begun");
         let (transaction, mut rows) = (scout.begin(), Vec::new());
         // Those that were asked for in this step, read already.
@@ -83,7 +91,7 @@ impl<S: Schedule> Work for Runner<S> {
                 asked.push_back((at, record));
             }
             rows.retain_mut(RowAhead::advance);
-            let next = schedule.ready(taken);
+            let next = again.take().or_else(|| schedule.ready(taken));
             let is_over = next.is_none() && schedule.is_over_for(taken);
             if (next.is_some() || is_over)
                 && let Some(since) = idle_since.take()
@@ -99,7 +107,11 @@ impl<S: Schedule> Work for Runner<S> {
             };
             let asked = asked.iter().position(|(of, _)| *of == at).and_then(|place| asked.remove(place));
             let record = asked.map_or_else(|| schedule.record(at), |(_, record)| record);
-            executor.run(schedule.scan(), &record)?;
+            if !executor.run(schedule.scan(), &record)? {
+                *again = Some(at);
+                backoff.wait();
+                return Ok(true);
+            }
             schedule.ran(taken, at);
             *backoff = Backoff::yielding(YIELDS);
         }

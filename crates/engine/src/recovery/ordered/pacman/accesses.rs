@@ -1,0 +1,100 @@
+//! Who of a segment accesses what: for whoever comes after all of it, while it is still running.
+//!
+//! Who reads a row waits for the last one that may write it, and who writes one also for those that may read it. Those before them
+//! have run then, because they are waited for in the segment. A read whose order does not count within the segment, as nobody of
+//! it changes what is read, is waited for by whoever writes, one by one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use foldhash::fast::RandomState;
+
+use super::graph::Graph;
+use super::plan::hash;
+use crate::ids::TableId;
+use crate::procedure::analysis::columns_enough;
+use crate::table::Table;
+use crate::transaction::backlog::{Reach, Use};
+
+/// Transactions of a segment that are waited for, and how many of the first ones have run.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    numbers: Box<[u32]>,
+    run: AtomicUsize,
+}
+
+impl Waits {
+    pub(super) fn new(numbers: impl IntoIterator<Item = u32>) -> Waits {
+        Waits { numbers: numbers.into_iter().collect(), run: AtomicUsize::new(0) }
+    }
+
+    /// Returns the first that has not run, and asks for all that have not.
+    fn first_left(&self, graph: &Graph) -> Option<u32> {
+        let run = self.run.load(Ordering::Relaxed);
+        let more = self.numbers[run..].iter().take_while(|number| graph.has_run(**number)).count();
+        self.run.fetch_max(run + more, Ordering::Relaxed);
+        let left = &self.numbers[run + more..];
+        left.iter().for_each(|number| graph.ask_for(*number));
+        left.first().copied()
+    }
+}
+
+/// Who accesses a key space last.
+#[derive(Debug, Default)]
+pub(super) struct OfKey {
+    pub(super) writer: Option<u32>,
+    pub(super) readers: Waits,
+}
+
+/// Who accesses a table.
+#[derive(Debug, Default)]
+pub(super) struct OfTable {
+    /// By so many columns key spaces are told apart; zero: not at all.
+    pub(super) columns: usize,
+    /// The last one that accesses the whole of it.
+    pub(super) whole: Option<u32>,
+    /// Who has accessed any of it since.
+    pub(super) since: Waits,
+    /// Of reads whose order does not count: by so many columns, who reads the whole of it, and all who read any of it.
+    pub(super) read_columns: usize,
+    pub(super) whole_reads: Waits,
+    pub(super) all_reads: Waits,
+}
+
+/// Who accesses what, last.
+#[derive(Debug, Default)]
+pub(in super::super) struct Accesses {
+    pub(super) tables: BTreeMap<TableId, OfTable>,
+    pub(super) keys: HashMap<(TableId, u64), OfKey, RandomState>,
+    /// Of reads whose order does not count.
+    pub(super) reads: HashMap<(TableId, u64), Waits, RandomState>,
+}
+
+impl Accesses {
+    /// Returns one that an access has to wait for, if there is one left, and asks for all such.
+    pub(in super::super) fn first_left(&self, graph: &Graph, table: &Table, reach: Reach<'_>, to: Use) -> Option<u32> {
+        let of = self.tables.get(&table.id)?;
+        let one =
+            |number: Option<u32>| number.filter(|number| !graph.has_run(*number)).inspect(|at| graph.ask_for(*at));
+        let key = |columns: usize| {
+            let enough = to == Use::Read || columns <= columns_enough(table.schema());
+            let prefix = reach.prefix(table, columns).filter(|_| enough);
+            prefix.map(|prefix| (table.id, hash(table.id, prefix)))
+        };
+        let ordered = match key(of.columns) {
+            None => one(of.whole).or_else(|| of.since.first_left(graph)),
+            Some(key) => one(of.whole).or_else(|| {
+                let of = self.keys.get(&key)?;
+                let readers = || if to == Use::Write { of.readers.first_left(graph) } else { None };
+                one(of.writer).or_else(readers)
+            }),
+        };
+        if ordered.is_some() || to == Use::Read {
+            return ordered;
+        }
+        of.whole_reads.first_left(graph).or_else(|| match key(of.read_columns) {
+            Some(key) => self.reads.get(&key)?.first_left(graph),
+            None => of.all_reads.first_left(graph),
+        })
+    }
+}
