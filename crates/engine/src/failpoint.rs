@@ -121,6 +121,22 @@ pub enum Mutation {
     TablesUnawaited,
     /// What changes definitions runs beside others.
     DefinitionsBeside,
+    /// Who reads a row of a database that opens at once does not wait for what may write it.
+    BacklogUnread,
+    /// Who writes one waits for what may write it, and not for what reads it.
+    BacklogOverwritten,
+    /// Nor for what reads columns that nobody of the log changes.
+    BacklogColumnsOverwritten,
+    /// A range is waited for as if its rows had the key with which it begins.
+    BacklogRangeAsKey,
+    /// A checkpoint is taken before everything has run again.
+    BacklogUncovered,
+    /// Definitions change before everything has run again.
+    BacklogRedefined,
+    /// What runs again while the database is open is of the epoch in which it does.
+    BacklogOfNow,
+    /// Keys are purged before everything has run again.
+    BacklogPurged,
     /// A stream says that an epoch is over in it when it has written its first records.
     OpenEpochClaimed,
     /// Records live of the epoch in which a stream ends.

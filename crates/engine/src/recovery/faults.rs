@@ -254,6 +254,18 @@ pub(super) fn awaits_rows() -> bool {
     !has(Mutation::TablesUnawaited)
 }
 
+/// Whether who writes a row that the backlog reads waits for that ([`Mutation::BacklogOverwritten`]).
+#[inline(always)]
+pub(super) fn settles_readers(writes: bool) -> bool {
+    writes && !has(Mutation::BacklogOverwritten)
+}
+
+/// Whether that holds, too, where nobody of the backlog changes what is read ([`Mutation::BacklogColumnsOverwritten`]).
+#[inline(always)]
+pub(super) fn settles_mere_readers(writes: bool) -> bool {
+    writes && !has(Mutation::BacklogColumnsOverwritten)
+}
+
 /// Whether what changes definitions runs alone ([`Mutation::DefinitionsBeside`]).
 #[inline(always)]
 pub(super) fn runs_alone(defines: bool) -> bool {

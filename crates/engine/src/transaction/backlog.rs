@@ -12,6 +12,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use super::faults;
 use super::shared::Shared;
 use crate::error::LogError;
 use crate::table::{KeyBounds, Table};
@@ -35,7 +36,7 @@ impl<'k> Reach<'k> {
             Reach::Key(key) => (key, None),
         };
         let prefix = &key[..table.keys.prefix_len(key, columns).ok()?];
-        bounds.is_none_or(|bounds| bounds.begin_with(prefix)).then_some(prefix)
+        faults::begin_alike(bounds.is_none_or(|bounds| bounds.begin_with(prefix))).then_some(prefix)
     }
 }
 
@@ -117,7 +118,10 @@ impl Shared {
     /// As [`Backlog::settle`].
     #[inline]
     pub(super) fn settle(&self, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError> {
-        self.backlog.get().map_or(Ok(()), |backlog| backlog.settle(self, table, reach, to))
+        match self.backlog.get().filter(|_| faults::settles(to)) {
+            None => Ok(()),
+            Some(backlog) => backlog.settle(self, table, reach, to),
+        }
     }
 
     /// Waits until the backlog is over.

@@ -75,6 +75,7 @@ pub enum What {
     WaysBackRefused,
     WaysBackInterrupted,
     Moves,
+    EarlyUses,
     MixturesRefused,
     RobbedRefused,
     LogsChanged,
@@ -86,7 +87,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 68] = [
+const ALL: [What; 69] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -147,6 +148,7 @@ const ALL: [What; 68] = [
     What::WaysBackRefused,
     What::WaysBackInterrupted,
     What::Moves,
+    What::EarlyUses,
     What::MixturesRefused,
     What::RobbedRefused,
     What::LogsChanged,

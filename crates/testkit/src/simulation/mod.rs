@@ -12,6 +12,7 @@ mod backups;
 mod checkpoints;
 pub mod coverage;
 mod directories;
+mod early;
 pub mod executor;
 pub mod model;
 pub mod mutations;

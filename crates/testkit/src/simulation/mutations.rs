@@ -118,6 +118,11 @@ impl Case {
         self.on_streams().profile(Profile::Calling)
     }
 
+    /// With calls that recovery runs again while the database is open.
+    const fn instant(self) -> Case {
+        self.on_streams().profile(Profile::Instant)
+    }
+
     const fn epoch(self) -> Case {
         Case { checkpoints: Some(CheckpointKind::Epoch), ..self }
     }
@@ -381,6 +386,15 @@ pub const CASES: &[Case] = &[
     case(Mutation::ReadersUnawaited, "writers do not wait for readers", "O7").calls().refused(),
     case(Mutation::TablesUnawaited, "who reads a table does not wait for its rows", "O6").calls().refused(),
     case(Mutation::DefinitionsBeside, "definitions run beside calls", "O9").calls().refused(),
+    // Instant recovery.
+    case(Mutation::BacklogUnread, "a row is read before its turn has come", "I1").instant().refused(),
+    case(Mutation::BacklogOverwritten, "a row is written before the log has read it", "I1").instant().refused(),
+    case(Mutation::BacklogColumnsOverwritten, "the same of what the log does not change", "I1").instant().refused(),
+    case(Mutation::BacklogRangeAsKey, "of a range only the beginning is waited for", "I1").instant().refused(),
+    case(Mutation::BacklogUncovered, "a checkpoint waits for nothing", "I3").instant().epoch().refused(),
+    case(Mutation::BacklogRedefined, "definitions wait for nothing", "I3").instant().refused(),
+    case(Mutation::BacklogOfNow, "what runs again is of the present", "I4").instant().multiversion().refused(),
+    case(Mutation::BacklogPurged, "keys are purged before the log has come to them", "I5").instant().refused(),
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
     case(Mutation::ReplayBeforeCut, "records are replayed before the cut is known", "P3: what is recovered is closed"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::Protocol;
-use osier::config::{CheckpointKind, Compression, ConcurrencyControlKind, Locking, Logged, ReplayKind};
+use osier::config::{CheckpointKind, Compression, ConcurrencyControlKind, Locking, Logged, RecoveryKind, ReplayKind};
 use osier::failpoint::Mutation;
 use osier::failpoint::simulated::Variant;
 
@@ -145,6 +145,8 @@ pub struct Plan {
     pub images: Images,
     /// So many commands are logged for each hash; zero for none.
     pub command_hash_interval: u64,
+    /// Whether the database opens before what was logged as commands has run again, where nothing else is wanted of the open.
+    pub recovery: RecoveryKind,
     /// How recovery runs what was logged as commands.
     pub recovery_replay: ReplayKind,
     /// The chance that a transaction is a call of a procedure.
@@ -297,6 +299,11 @@ impl Plan {
             logged: Logged::Values,
             images: Images::default(),
             command_hash_interval: 0,
+            // Half of the seeds.
+            recovery: match rng.clone().u64(..).rotate_left(29) % 2 {
+                0 => RecoveryKind::Instant,
+                _ => RecoveryKind::Whole,
+            },
             recovery_replay: replay(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(7))),
             call_share: 0.0,
             changes: Changes::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(61)), choices),
@@ -476,6 +483,11 @@ impl Plan {
             TableName::Plain => TableName::Indexed,
             table => table,
         }
+    }
+
+    /// Draws a row.
+    pub(super) fn place(&self, rng: &mut Rng) -> (TableName, Key) {
+        (self.table(rng), Key(rng.u16(0..self.keys)))
     }
 
     fn table(&self, rng: &mut Rng) -> TableName {

@@ -266,8 +266,18 @@ impl<'s> Simulation<'s> {
                 // After a failure nobody waits for what it was doing.
                 let database = ManuallyDrop::new(database);
                 self.count(|summary| summary.opens += 1);
-                self.judge(&database)?;
-                self.use_and_break(&database, &disk, &spawn, &clock, ending)?;
+                let early = self.use_early(&database, (&spawn, &clock))?;
+                match self.while_tasks_run((&spawn, &clock), &database, || self.judge(&database)) {
+                    // One that has failed gives no rows that are still to come.
+                    Err(Failure::Engine(_)) if database.metrics().backlog.left > 0 && is_explained(&disk) => {
+                        self.count(|summary| summary.failed_opens += 1);
+                    }
+                    judged => {
+                        judged?;
+                        self.check_early(&database, &early)?;
+                        self.use_and_break(&database, &disk, &spawn, &clock, ending)?;
+                    }
+                }
                 let Metrics { checkpoints, procedures, .. } = database.metrics();
                 self.count(|summary| {
                     summary.checkpoints += checkpoints.taken;

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, Bound};
 use std::sync::Arc;
 
+use fastrand::Rng;
 use osier::failpoint::Draw;
 use osier::table::{ColumnId, Datum, KeyRange, NewColumn, Row as EngineRow, Schema, SchemaBuilder, Type, Value};
 use osier::{Database, Error, Savepoint, Table, Transaction};
@@ -167,6 +168,10 @@ fn extra_name(slot: u8) -> String {
 }
 
 /// The name of a table whose definition changes.
+fn table_name(name: TableName) -> String {
+    if name == TableName::Plain { "plain".to_owned() } else { changing_name(name) }
+}
+
 fn changing_name(name: TableName) -> String {
     match name {
         TableName::Plain => unreachable!("its definition does not change"),
@@ -450,6 +455,51 @@ impl Tables {
             other => unreachable!("{other:?} is not a write"),
         }
     }
+}
+
+/// A row that was read, if there was one.
+#[derive(Debug)]
+pub(super) struct Looked {
+    name: TableName,
+    key: Key,
+    pub(super) row: Option<Vec<u8>>,
+}
+
+impl Looked {
+    /// Reads it once more.
+    pub(super) fn again(&self, transaction: &Transaction<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let table = transaction.table(&table_name(self.name))?;
+        let row = transaction.get(&table, &key_values(self.name, self.key))?;
+        Ok(row.map(|row| row.as_bytes().to_vec()))
+    }
+}
+
+/// Reads a row, and puts it back as it was in one way or another; `None` where there is no such table.
+pub(super) fn use_row(
+    transaction: &Transaction<'_>,
+    (name, key): (TableName, Key),
+    rng: &mut Rng,
+) -> Result<Option<Looked>, Error> {
+    let table = match transaction.table(&table_name(name)) {
+        Err(error) if error.sqlstate() == UNDEFINED_TABLE => return Ok(None),
+        table => table?,
+    };
+    let values = key_values(name, key);
+    let row = match rng.bool() {
+        true => transaction.get_for_update(&table, &values)?,
+        false => transaction.get(&table, &values)?,
+    };
+    match (rng.u8(0..4), &row) {
+        (0, _) => {}
+        (1, Some(row)) => transaction.upsert(&table, &row.values().collect::<Vec<_>>())?,
+        (2, Some(row)) => drop(transaction.replace(&table, &row.values().collect::<Vec<_>>())?),
+        (_, Some(row)) => {
+            transaction.delete(&table, &values)?;
+            transaction.insert(&table, &row.values().collect::<Vec<_>>())?;
+        }
+        (_, None) => drop(transaction.delete(&table, &values)?),
+    }
+    Ok(Some(Looked { name, key, row: row.map(|row| row.as_bytes().to_vec()) }))
 }
 
 /// Reads everything that a database holds.

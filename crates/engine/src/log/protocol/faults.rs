@@ -39,7 +39,7 @@ mod wrapped {
 
     use crate::error::LogError;
     use crate::failpoint::{Mutation, has, stamps_early};
-    use crate::ids::{LogOffset, Stamp, StreamId};
+    use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
     use crate::io::BLOCK_BYTES;
     use crate::log::acknowledge::Requirement;
     use crate::log::format::batch::Certificate;
@@ -89,6 +89,14 @@ mod wrapped {
 
         fn source(&self) -> &SourceOf<P::Dependency> {
             self.0.source()
+        }
+
+        fn counted(&self, base: Stamp) -> Stamp {
+            self.0.counted(base)
+        }
+
+        fn epoch(&self, epoch: Epoch) -> Epoch {
+            if has(Mutation::BacklogOfNow) { epoch } else { self.0.epoch(epoch) }
         }
 
         fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {

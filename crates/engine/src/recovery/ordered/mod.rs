@@ -185,7 +185,9 @@ pub(super) fn replay_until_rest(
     shared.catalog.follow_replay(store)?;
     // What is to be purged by sessions that end before is taken over.
     drop((scout, way));
-    session.purge_all();
+    if rest.is_none() {
+        session.purge_all();
+    }
     drop(session);
     store.epochs().advance();
     if rest.is_some() {

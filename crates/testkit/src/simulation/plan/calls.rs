@@ -14,7 +14,8 @@ impl Plan {
     pub(super) fn with_calls(self, rng: &mut Rng, choices: &Choices) -> Plan {
         let kind = rng.u8(0..8);
         let calls_log = choices.logged.filter(|logged| *logged != Logged::Physiological);
-        let is_chosen = calls_log.is_some() || matches!(choices.profile, Some(Profile::Calling | Profile::Changing));
+        let is_calling = |profile| matches!(profile, Profile::Calling | Profile::Instant | Profile::Changing);
+        let is_chosen = calls_log.is_some() || choices.profile.is_some_and(is_calling);
         let has_calls = is_chosen || choices.mutations.is_empty() && kind < 3;
         // From numbers of its own, as a plan's.
         let is_adaptive = Rng::with_seed(rng.clone().u64(..).rotate_left(23)).u8(0..3) == 0;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use fastrand::Rng;
 use osier::Protocol;
-use osier::config::CheckpointKind;
+use osier::config::{CheckpointKind, RecoveryKind};
 
 use super::{Choices, Ending, KINDS, Plan, Shares};
 use crate::disk::LogWrites;
@@ -46,6 +46,8 @@ pub enum Profile {
     Drawing,
     /// Calls of procedures that are replaced and dropped, logged as commands, by sessions that all depend on each other.
     Calling,
+    /// As `Calling`, and databases open before the calls have run again. Hardly any definition keeps them from that.
+    Instant,
     /// Transactions at snapshots of different ages, beside deletes, purges and definitions.
     Snapshots,
     /// One stream that is far ahead of the others, whose calls rest on what it wrote by existence alone.
@@ -83,6 +85,7 @@ impl Profile {
             | Profile::Returning
             | Profile::Drawing
             | Profile::Calling
+            | Profile::Instant
             | Profile::Changing
             | Profile::Lagging
             | Profile::Snapshots
@@ -124,6 +127,9 @@ impl Plan {
             Profile::Lagging => self.lagging(choices),
             Profile::Snapshots => self.snapshots(),
             Profile::Calling => self.calling(choices),
+            Profile::Instant => {
+                Plan { recovery: RecoveryKind::Instant, procedure_share: 0.01, ..self.calling(choices) }
+            }
             Profile::Changing => self.changing(choices),
             Profile::Parts => self.parts(choices),
             Profile::Relapsing => Plan { generations: self.generations.max(6), ..self },

@@ -13,6 +13,7 @@ use super::graph::Graph;
 use super::plan::hash;
 use crate::ids::TableId;
 use crate::procedure::analysis::columns_enough;
+use crate::recovery::faults;
 use crate::table::Table;
 use crate::transaction::backlog::{Reach, Use};
 
@@ -85,11 +86,12 @@ impl Accesses {
             None => one(of.whole).or_else(|| of.since.first_left(graph)),
             Some(key) => one(of.whole).or_else(|| {
                 let of = self.keys.get(&key)?;
-                let readers = || if to == Use::Write { of.readers.first_left(graph) } else { None };
+                let readers =
+                    || if faults::settles_readers(to == Use::Write) { of.readers.first_left(graph) } else { None };
                 one(of.writer).or_else(readers)
             }),
         };
-        if ordered.is_some() || to == Use::Read {
+        if ordered.is_some() || !faults::settles_mere_readers(to == Use::Write) {
             return ordered;
         }
         of.whole_reads.first_left(graph).or_else(|| match key(of.read_columns) {
