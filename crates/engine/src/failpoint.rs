@@ -135,8 +135,6 @@ pub enum Mutation {
     BacklogRedefined,
     /// What runs again while the database is open is of the epoch in which it does.
     BacklogOfNow,
-    /// Keys are purged before everything has run again.
-    BacklogPurged,
     /// A stream says that an epoch is over in it when it has written its first records.
     OpenEpochClaimed,
     /// Records live of the epoch in which a stream ends.

@@ -4,8 +4,6 @@
 //! - Whoever reads a row has waited for every transaction of the backlog that may write it; whoever writes one, for every
 //!   transaction that may access it. Of a key whose turn that was the backlog accesses nothing any more.
 //! - Checkpoints and changes of definitions wait for all of it.
-//! - A key that lost its row stays in its tree until the backlog is over: what is purged leaves its stamp behind in the leaf, and
-//!   that is above the stamps of the backlog.
 //!
 //! Absent: what is in the backlog, and who runs it (recovery/ordered/instant).
 

@@ -338,12 +338,6 @@ pub(super) fn settles(to: Use) -> bool {
     to == Use::Write || !has(Mutation::BacklogUnread)
 }
 
-/// Whether keys may not be purged yet ([`Mutation::BacklogPurged`]).
-#[inline(always)]
-pub(super) fn keeps_keys(has_backlog: bool) -> bool {
-    has_backlog && !has(Mutation::BacklogPurged)
-}
-
 /// Waits for the backlog before definitions change ([`Mutation::BacklogRedefined`]).
 #[inline(always)]
 pub(super) fn settle_definitions<E>(settle: impl FnOnce() -> Result<(), E>) -> Result<(), E> {

@@ -93,9 +93,6 @@ impl Purge {
 /// That takes as long as it takes to make as many keys as the last transaction left behind, `noted`; beyond that no begin is slow
 /// because some transaction before has left many.
 pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Purge>, noted: usize) {
-    if faults::keeps_keys(shared.backlog.get().is_some()) {
-        return;
-    }
     if shared.has_orphans() {
         queue.extend(shared.take_orphans());
     }

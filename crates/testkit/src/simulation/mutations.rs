@@ -394,7 +394,6 @@ pub const CASES: &[Case] = &[
     case(Mutation::BacklogUncovered, "a checkpoint waits for nothing", "I3").instant().epoch().refused(),
     case(Mutation::BacklogRedefined, "definitions wait for nothing", "I3").instant().refused(),
     case(Mutation::BacklogOfNow, "what runs again is of the present", "I4").instant().multiversion().refused(),
-    case(Mutation::BacklogPurged, "keys are purged before the log has come to them", "I5").instant().refused(),
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
     case(Mutation::ReplayBeforeCut, "records are replayed before the cut is known", "P3: what is recovered is closed"),

@@ -173,6 +173,8 @@ pub(super) struct Simulation<'s> {
     pub(super) copied: Copied,
     pub(super) moved: Moved,
     pub(super) changing: Changing,
+    /// Whether rows may be marked that were changed early.
+    pub(super) has_marked: Cell<bool>,
 }
 
 /// Runs a seed. Its trace goes to standard output where `prints` is set.
@@ -207,6 +209,7 @@ impl<'s> Simulation<'s> {
             copied: Copied::default(),
             moved,
             changing,
+            has_marked: Cell::new(false),
         }
     }
 
@@ -275,7 +278,9 @@ impl<'s> Simulation<'s> {
                     judged => {
                         judged?;
                         self.check_early(&database, &early)?;
-                        self.use_and_break(&database, &disk, &spawn, &clock, ending)?;
+                        if self.end_early(&database, (&spawn, &clock))? {
+                            self.use_and_break(&database, &disk, &spawn, &clock, ending)?;
+                        }
                     }
                 }
                 let Metrics { checkpoints, procedures, .. } = database.metrics();

@@ -6,11 +6,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, Bound};
 use std::sync::Arc;
 
-use fastrand::Rng;
 use osier::failpoint::Draw;
 use osier::table::{ColumnId, Datum, KeyRange, NewColumn, Row as EngineRow, Schema, SchemaBuilder, Type, Value};
 use osier::{Database, Error, Savepoint, Table, Transaction};
 
+use super::early;
 use super::model::{Model, TableModel};
 use super::operation::{
     ADDED_MAX, Change, EXTRAS, IndexName, Key, Operation, Outcome, Range, Row, TableName, TransactionId, added_int,
@@ -74,9 +74,9 @@ pub struct Tables {
 }
 
 /// The columns that both tables have after their keys.
-struct Columns {
-    writer: ColumnId,
-    counter: ColumnId,
+pub(super) struct Columns {
+    pub(super) writer: ColumnId,
+    pub(super) counter: ColumnId,
     code: ColumnId,
     team: ColumnId,
     payload: ColumnId,
@@ -90,7 +90,7 @@ impl Columns {
         Columns { writer, counter, code, team: column(3), payload: column(4), constant: column(5) }
     }
 
-    fn of(table: TableName) -> Columns {
+    pub(super) fn of(table: TableName) -> Columns {
         Columns::after(match table {
             TableName::Plain | TableName::Extra(_) => 1,
             TableName::Indexed => 2,
@@ -168,7 +168,7 @@ fn extra_name(slot: u8) -> String {
 }
 
 /// The name of a table whose definition changes.
-fn table_name(name: TableName) -> String {
+pub(super) fn table_name(name: TableName) -> String {
     if name == TableName::Plain { "plain".to_owned() } else { changing_name(name) }
 }
 
@@ -457,51 +457,6 @@ impl Tables {
     }
 }
 
-/// A row that was read, if there was one.
-#[derive(Debug)]
-pub(super) struct Looked {
-    name: TableName,
-    key: Key,
-    pub(super) row: Option<Vec<u8>>,
-}
-
-impl Looked {
-    /// Reads it once more.
-    pub(super) fn again(&self, transaction: &Transaction<'_>) -> Result<Option<Vec<u8>>, Error> {
-        let table = transaction.table(&table_name(self.name))?;
-        let row = transaction.get(&table, &key_values(self.name, self.key))?;
-        Ok(row.map(|row| row.as_bytes().to_vec()))
-    }
-}
-
-/// Reads a row, and puts it back as it was in one way or another; `None` where there is no such table.
-pub(super) fn use_row(
-    transaction: &Transaction<'_>,
-    (name, key): (TableName, Key),
-    rng: &mut Rng,
-) -> Result<Option<Looked>, Error> {
-    let table = match transaction.table(&table_name(name)) {
-        Err(error) if error.sqlstate() == UNDEFINED_TABLE => return Ok(None),
-        table => table?,
-    };
-    let values = key_values(name, key);
-    let row = match rng.bool() {
-        true => transaction.get_for_update(&table, &values)?,
-        false => transaction.get(&table, &values)?,
-    };
-    match (rng.u8(0..4), &row) {
-        (0, _) => {}
-        (1, Some(row)) => transaction.upsert(&table, &row.values().collect::<Vec<_>>())?,
-        (2, Some(row)) => drop(transaction.replace(&table, &row.values().collect::<Vec<_>>())?),
-        (_, Some(row)) => {
-            transaction.delete(&table, &values)?;
-            transaction.insert(&table, &row.values().collect::<Vec<_>>())?;
-        }
-        (_, None) => drop(transaction.delete(&table, &values)?),
-    }
-    Ok(Some(Looked { name, key, row: row.map(|row| row.as_bytes().to_vec()) }))
-}
-
 /// Reads everything that a database holds.
 pub fn recovered(database: &Database) -> Result<Recovered, Error> {
     let mut session = database.session()?;
@@ -650,7 +605,7 @@ fn change_value<'c>(columns: &Columns, change: &'c Change) -> (ColumnId, Value<'
     }
 }
 
-fn decode(table: TableName, row: &EngineRow<'_>) -> (Key, Row) {
+pub(super) fn decode(table: TableName, row: &EngineRow<'_>) -> (Key, Row) {
     let columns = Columns::of(table);
     let first = row.int(ColumnId(0)) as usize;
     let rank = match table {
@@ -675,7 +630,7 @@ fn decode(table: TableName, row: &EngineRow<'_>) -> (Key, Row) {
         payload: present(columns.payload).then(|| row.bytes(columns.payload).to_vec()),
         added: written,
     };
-    (key, decoded)
+    (key, early::as_it_was(decoded))
 }
 
 fn collect<'t>(
