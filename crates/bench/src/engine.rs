@@ -132,6 +132,7 @@ pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
         writes: report.writes,
         accepted: report.accepted.iter().map(ToString::to_string).collect(),
         phases: phases.map(|(phase, seconds)| (phase_name(phase).to_owned(), seconds)).into(),
+        left: report.left,
         at_once: report.at_once,
         planned_seconds: report.planned_seconds,
         waited_seconds: report.waited_seconds,

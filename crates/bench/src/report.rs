@@ -138,6 +138,8 @@ pub struct RecoveryFigures {
     pub accepted: Vec<String>,
     /// Seconds by stage.
     pub phases: BTreeMap<String, f64>,
+    /// Transactions that had still to run again when the database was open.
+    pub left: u64,
     /// Transactions that several threads ran at once.
     pub at_once: u64,
     /// Planning which these are, by procedures, in seconds; others run meanwhile.

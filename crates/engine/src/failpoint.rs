@@ -131,8 +131,6 @@ pub enum Mutation {
     BacklogRangeAsKey,
     /// A checkpoint is taken before everything has run again.
     BacklogUncovered,
-    /// Definitions change before everything has run again.
-    BacklogRedefined,
     /// What runs again while the database is open is of the epoch in which it does.
     BacklogOfNow,
     /// A stream says that an epoch is over in it when it has written its first records.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use osier::config::RecoveryKind;
 use osier::control::{self, Answer, CheckpointTaken, Request};
 use osier::ids::Stamp;
 use osier::{Config, Create, DirectoryError, Error, RecoveryPlan, SalvageError};
@@ -116,7 +117,7 @@ fn describe(taken: &CheckpointTaken) -> String {
 
 /// Recovers, or says what that would do.
 pub fn recover(args: &RecoverArgs) -> Result<ExitCode, BenchError> {
-    let mut config = own_config(&args.dirs.dirs, &args.settings)?;
+    let mut config = own_config(&args.dirs.dirs, &args.settings)?.recovery(RecoveryKind::Whole);
     config.until = args.until;
     config.accept_divergence = args.accept_divergence.map(Stamp);
     if let Some(kind) = args.replay.as_ref().filter(|_| !args.settings.has("recovery_replay")) {

@@ -190,6 +190,11 @@ pub(crate) trait ConcurrencyControl {
     /// reads, of everybody who read what is overwritten. Locks are held.
     fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&KeyStamps>) -> Stamp;
 
+    /// As [`ConcurrencyControl::base`], of rows alone: without what follows from keys that were absent.
+    fn base_of_rows(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp {
+        self.base(pin, writes, None)
+    }
+
     /// Makes whoever overwrites anything of what was observed exceed `stamp`, which is of this stream. Locks are held; what
     /// counts is what validation, which follows and begins with a full fence, then finds unchanged.
     fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, at: (StreamId, Stamp));

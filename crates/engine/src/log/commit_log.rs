@@ -137,7 +137,10 @@ impl CommitLog {
     /// Returns what counts for a transaction of the stamp of those who saw that a key was not there.
     #[inline]
     pub(crate) fn counted(&self, absence: Stamp) -> Stamp {
-        self.replayed.as_ref().map_or(absence, |replayed| replayed.of_log(absence))
+        match &self.replayed {
+            Some(replayed) if !replayed.is_of_log(absence) => Stamp::ZERO,
+            _ => absence,
+        }
     }
 
     /// Returns the greatest stamp drawn so far, at least that of every transaction that is known to have ended; zero without

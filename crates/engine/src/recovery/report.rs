@@ -209,6 +209,9 @@ impl fmt::Display for RecoveryReport {
                 self.at_once,
             )?;
         }
+        if self.left > 0 {
+            writeln!(f, "  left     {} to run again while the database is open", count(self.left, "transaction"))?;
+        }
         if self.at_once > 0 {
             writeln!(
                 f,

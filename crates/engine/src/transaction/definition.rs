@@ -388,7 +388,7 @@ impl Transaction<'_> {
         write: impl FnOnce(&mut TransactionState, TreeRef) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.refuse_read_only(system)?;
-        faults::settle_definitions(|| self.shared.settle_all())?;
+        self.shared.settle_all()?;
         self.write_system(system, write)
     }
 

@@ -338,12 +338,6 @@ pub(super) fn settles(to: Use) -> bool {
     to == Use::Write || !has(Mutation::BacklogUnread)
 }
 
-/// Waits for the backlog before definitions change ([`Mutation::BacklogRedefined`]).
-#[inline(always)]
-pub(super) fn settle_definitions<E>(settle: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
-    unless(Mutation::BacklogRedefined, settle)
-}
-
 /// Whether the keys of a range begin alike ([`Mutation::BacklogRangeAsKey`]).
 #[inline(always)]
 pub(super) fn begin_alike(begin_alike: bool) -> bool {

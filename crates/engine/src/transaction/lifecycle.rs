@@ -175,7 +175,8 @@ impl Commit<'_, '_> {
         let stamp = || {
             let reads = protocol.read_stamps();
             let readers = reads.filter(|_| !GatheringOf::<C>::COVERS_READERS);
-            let base = protocol.counted(control.base(self.pin, writes, readers));
+            let base = control.base(self.pin, writes, readers);
+            let base = protocol.counted(base, || control.base_of_rows(self.pin, writes));
             let slots = draw(base)?;
             assert!(
                 slots.as_ref().is_none_or(|slots| slots.stamp() > base),

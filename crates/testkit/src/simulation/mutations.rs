@@ -392,7 +392,6 @@ pub const CASES: &[Case] = &[
     case(Mutation::BacklogColumnsOverwritten, "the same of what the log does not change", "I1").instant().refused(),
     case(Mutation::BacklogRangeAsKey, "of a range only the beginning is waited for", "I1").instant().refused(),
     case(Mutation::BacklogUncovered, "a checkpoint waits for nothing", "I3").instant().epoch().refused(),
-    case(Mutation::BacklogRedefined, "definitions wait for nothing", "I3").instant().refused(),
     case(Mutation::BacklogOfNow, "what runs again is of the present", "I4").instant().multiversion().refused(),
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),

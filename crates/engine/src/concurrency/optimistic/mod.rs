@@ -242,6 +242,14 @@ impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
         reads.map_or(base, |reads| base.max(reads.greatest(records().map(Record::key))))
     }
 
+    fn base_of_rows(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp {
+        let overwritten = writes.iter().map(|write| pin.get(write.record).word().stamp());
+        let read = self.reads.rows.iter().map(|read| match read.seen {
+            Seen::Stamp(stamp) | Seen::Existence(stamp) => stamp,
+        });
+        overwritten.chain(read).fold(Stamp::ZERO, Stamp::max)
+    }
+
     fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, (stream, stamp): (StreamId, Stamp)) {
         // Whoever overwrites what this transaction writes is above its stamp in any case.
         let is_own =

@@ -91,8 +91,8 @@ mod wrapped {
             self.0.source()
         }
 
-        fn counted(&self, base: Stamp) -> Stamp {
-            self.0.counted(base)
+        fn counted(&self, base: Stamp, of_rows: impl FnOnce() -> Stamp) -> Stamp {
+            self.0.counted(base, of_rows)
         }
 
         fn epoch(&self, epoch: Epoch) -> Epoch {

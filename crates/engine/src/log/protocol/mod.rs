@@ -69,7 +69,7 @@ pub(crate) struct Committed<D> {
 impl<D: Gathered> Committed<D> {
     /// Returns what its receipt needs to know.
     pub(crate) fn outcome<P: LogProtocol<Dependency = D>>(&self, protocol: &P) -> Outcome {
-        let rests_on = protocol.counted(self.raw_dep.greatest());
+        let rests_on = protocol.counted(self.raw_dep.greatest(), || Stamp::ZERO);
         assert!(self.stamp == Stamp::ZERO || self.stamp > rests_on, "a commit follows what it read");
         Outcome { stamp: self.stamp, epoch: self.epoch, requirement: protocol.requirement(self) }
     }
@@ -104,9 +104,10 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// Returns what it knows of the dependencies of those whose rows a transaction reads.
     fn source(&self) -> &SourceOf<Self::Dependency>;
 
-    /// Returns the stamp that a transaction rests on, as far as that counts for its own.
+    /// Returns the stamp that a transaction rests on, as far as that counts for its own; `of_rows` leaves out what keys were
+    /// absent.
     #[inline]
-    fn counted(&self, base: Stamp) -> Stamp {
+    fn counted(&self, base: Stamp, _of_rows: impl FnOnce() -> Stamp) -> Stamp {
         base
     }
 

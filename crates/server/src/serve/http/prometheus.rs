@@ -145,5 +145,6 @@ fn of_recovery(out: &mut Exposition, known: &Known) {
     out.labelled(phases, "phase", recovery.phases.iter().map(|(phase, seconds)| (phase.as_str(), *seconds)));
     out.single("recovery_log_bytes", "gauge", "Bytes of log that it read.", recovery.log_bytes);
     out.single("recovery_replayed", "gauge", "Transactions that it replayed.", recovery.replayed);
+    out.single("recovery_left", "gauge", "Transactions that have still to run again.", known.metrics.backlog.left);
     out.single("recovery_discarded", "gauge", "Transactions that did not count as committed.", recovery.discarded);
 }

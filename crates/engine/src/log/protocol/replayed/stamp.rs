@@ -48,10 +48,9 @@ impl ReplayedStamp {
         self.of_streams[session.0 as usize].store(stamp.0, Ordering::Relaxed);
     }
 
-    /// Returns the stamp that a transaction rests on, as far as that is of another transaction of the log.
-    pub(crate) fn of_log(&self, base: Stamp) -> Stamp {
-        let is_of_user = base.0 > self.users_above.load(Ordering::Relaxed);
-        if is_of_user { Stamp::ZERO } else { base }
+    /// Whether a stamp is that of a transaction of the log, and not of a user.
+    pub(crate) fn is_of_log(&self, stamp: Stamp) -> bool {
+        stamp.0 <= self.users_above.load(Ordering::Relaxed)
     }
 
     /// Returns the stamp up to which all transactions have been run. Others may have that of the present one.
