@@ -656,6 +656,53 @@ pub struct RecordBox {
     header: NonNull<Header>,
 }
 
+impl RecordBox {
+    /// Replays one logged write as [`Record::replay_by`] does, for the record's only owner: without a lock, and what is replaced
+    /// is freed at once.
+    ///
+    /// # Panics
+    /// Where the stamp of what is installed does not follow the last writer's (W1), or is not the version's.
+    pub fn replay_alone(&mut self, decide: impl FnOnce(Word, Option<&Version>) -> Replayed) -> bool {
+        let header = &(**self).header;
+        let (word, old) = (header.word.load(Ordering::Relaxed), Link(header.version.load(Ordering::Relaxed)));
+        // SAFETY: the box owns the record alone, and with it the version.
+        let row = old.row().map(|row| unsafe { Version::from_raw(row.cast()) });
+        let (version, stamp, is_waited_for) = match decide(Word(word), row) {
+            Replayed::Superseded => return false,
+            Replayed::Waits => {
+                header.word.store(word | Word::WAITED_FOR, Ordering::Relaxed);
+                return false;
+            }
+            Replayed::Installed { version, stamp, is_waited_for } => (version, stamp, is_waited_for),
+        };
+        assert!(stamp > Word(word).stamp(), "stamps of a key increase: {stamp} after {:?}", Word(word));
+        let is_own = version.as_ref().is_none_or(|version| version.stamp() == stamp);
+        assert!(is_own, "a version carries its installer's stamp");
+        let new = version.map_or(Link::NONE, |version| Link::to(version.into_raw(), false));
+        let mark = if is_waited_for { Word::WAITED_FOR } else { 0 };
+        header.version.store(new.0, Ordering::Relaxed);
+        header.word.store(Word::unlocked(stamp).0 | mark, Ordering::Relaxed);
+        if let Some(old) = old.version() {
+            // SAFETY: as above; the record does not refer to it any more, nor does anybody else.
+            drop(unsafe { VersionBox::from_raw(old) });
+        }
+        true
+    }
+
+    /// Where the record is, as long as it lives: also when an index has taken it.
+    pub fn address(&self) -> usize {
+        (**self).address()
+    }
+
+    /// Gives up the record for the row that is in it.
+    pub fn into_version(self) -> Option<VersionBox> {
+        let record: &Record = &self;
+        let link = Link(record.header.version.swap(ptr::null_mut(), Ordering::Relaxed));
+        // SAFETY: the box owned the record alone, and with it the row, to which nothing refers any more.
+        link.row().map(|row| unsafe { VersionBox::from_raw(row) })
+    }
+}
+
 // SAFETY: the box is the only owner of a record, which is `Send` and `Sync` itself.
 unsafe impl Send for RecordBox {}
 // SAFETY: as above.

@@ -389,6 +389,14 @@ impl VersionBox {
         *unsafe { history.as_mut() } = History { timestamp, older };
     }
 
+    /// The box of a version that another one gave up.
+    ///
+    /// # Safety
+    /// `header` is that of a live version to which nothing refers any more, and which was not counted.
+    pub(crate) unsafe fn from_raw(header: NonNull<Header>) -> VersionBox {
+        VersionBox { header }
+    }
+
     /// Where the version is, for whoever will own it.
     pub(crate) fn as_raw(&self) -> NonNull<Header> {
         self.header

@@ -10,7 +10,9 @@ use proptest::prelude::*;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::thread;
 use crate::testing::LoneRecord;
-use crate::{Dead, Epochs, Keyed, LockFailed, Observed, Participant, Pin, Record, Stamp, Version, VersionBox};
+use crate::{
+    Dead, Epochs, Keyed, LockFailed, Observed, Participant, Pin, Record, Replayed, Stamp, Version, VersionBox,
+};
 
 fn version(stamp: u64, len: usize) -> Option<VersionBox> {
     let mut version = VersionBox::new(len);
@@ -334,4 +336,48 @@ fn pin_bytes(participant: &mut Participant, place: &LoneRecord) -> Vec<u8> {
         Observed::Present(version) => version.bytes().to_vec(),
         other => panic!("a row, not {other:?}"),
     }
+}
+
+/// As an owner replays: the row, and the stamp.
+fn replay_alone(record: &mut crate::RecordBox, stamp: u64, version: Option<VersionBox>) -> bool {
+    record.replay_alone(|word, old| {
+        assert_eq!(old.map(Version::stamp), old.map(|_| word.stamp()), "a row has the stamp of its word");
+        match Stamp(stamp) > word.stamp() {
+            true => Replayed::Installed { version, stamp: Stamp(stamp), is_waited_for: false },
+            false => Replayed::Superseded,
+        }
+    })
+}
+
+#[test]
+fn an_owner_replays_without_a_lock() {
+    let mut record = Record::new_absent(b"key", Stamp(2));
+    assert!(!record.replay_alone(|_, old| {
+        assert!(old.is_none());
+        Replayed::Waits
+    }));
+    assert!(record.word().is_waited_for() && !record.word().is_locked());
+    assert!(!replay_alone(&mut record, 2, version(2, 9)), "it has that stamp already");
+    assert!(replay_alone(&mut record, 5, version(5, 9)));
+    assert!(!record.word().is_waited_for());
+    assert!(!replay_alone(&mut record, 4, None), "it is older");
+    assert!(replay_alone(&mut record, 6, version(6, 3)));
+    let row = record.into_version().expect("a row");
+    assert_eq!((row.bytes(), row.stamp()), (&[6; 3][..], Stamp(6)));
+
+    let mut deleted = Record::new_present(b"key", row);
+    assert!(replay_alone(&mut deleted, 8, None));
+    assert!(deleted.is_absent() && deleted.word().stamp() == Stamp(8));
+    assert!(deleted.into_version().is_none());
+}
+
+#[test]
+#[should_panic(expected = "carries its installer's stamp")]
+fn an_owner_installs_versions_with_their_own_stamps() {
+    let installed = |_: crate::Word, _: Option<&Version>| Replayed::Installed {
+        version: version(4, 1),
+        stamp: Stamp(5),
+        is_waited_for: false,
+    };
+    Record::new_absent(b"key", Stamp::ZERO).replay_alone(installed);
 }

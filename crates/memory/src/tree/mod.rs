@@ -85,6 +85,16 @@ pub enum Lookup<T: ?Sized, const L: usize = LEAF_SLOTS> {
     Absent(LeafRead<L>),
 }
 
+impl<T: ?Sized, const L: usize> Lookup<T, L> {
+    /// The entry, if there is one.
+    pub fn found(self) -> Option<Held<T>> {
+        match self {
+            Lookup::Found(entry) => Some(entry),
+            Lookup::Absent(_) => None,
+        }
+    }
+}
+
 /// One state of one leaf, as it was read.
 ///
 /// Two of them are equal iff they name the same state of the same leaf.
