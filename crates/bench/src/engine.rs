@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
 use crate::progress::{phase_name, recovery_callback};
-use crate::report::{AccountedFigures, CallFigures, RecoveryFigures};
+use crate::report::{AccountedFigures, CallFigures, RecoveryFigures, ThreadSeconds};
 use crate::{CheckpointCounters, Counters, StreamCounters};
 
 /// How the database of a run is opened.
@@ -136,5 +136,12 @@ pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
         at_once: report.at_once,
         planned_seconds: report.planned_seconds,
         waited_seconds: report.waited_seconds,
+        rows: report.rows.to_string(),
+        thread_seconds: ThreadSeconds {
+            loading: report.loading_seconds,
+            analysis: report.analysis_seconds(),
+            scheduling: report.scheduling_seconds,
+            execution: report.execution_seconds(),
+        },
     }
 }

@@ -146,6 +146,23 @@ pub struct RecoveryFigures {
     pub planned_seconds: f64,
     /// How long the threads that run them had nothing to run, all together, in seconds.
     pub waited_seconds: f64,
+    /// How the rows of the log were replayed, up to the first call in it.
+    pub rows: String,
+    /// What the threads did in the steps that replay.
+    pub thread_seconds: ThreadSeconds,
+}
+
+/// What the threads of a recovery did while they replayed, all together, in seconds (PACMAN, section 6.3.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ThreadSeconds {
+    /// They read and checked the log.
+    pub loading: f64,
+    /// They planned what may be run at once, on a thread of its own.
+    pub analysis: f64,
+    /// They waited for each other.
+    pub scheduling: f64,
+    /// They installed rows, built indexes and ran calls again.
+    pub execution: f64,
 }
 
 /// One crash.

@@ -112,6 +112,41 @@ pub enum RecoveryKind {
     Instant,
 }
 
+/// How recovery replays the rows of a log, up to the first call in it (PACMAN, section 6.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowReplayKind {
+    /// The one that is fastest for most logs.
+    #[default]
+    Auto,
+    /// Rows are installed under a latch each, and secondary indexes are built last.
+    Plr,
+    /// Rows are installed under a latch each, and their entries in secondary indexes with them.
+    Llr,
+    /// Rows are handed to the threads that own them, which install them without latches; secondary indexes are built last.
+    LlrP,
+}
+
+impl RowReplayKind {
+    /// Returns the way that is taken.
+    pub(crate) fn effective(self) -> RowReplayKind {
+        match self {
+            RowReplayKind::Auto => RowReplayKind::Plr,
+            chosen => chosen,
+        }
+    }
+}
+
+impl fmt::Display for RowReplayKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RowReplayKind::Auto => "auto",
+            RowReplayKind::Plr => "plr",
+            RowReplayKind::Llr => "llr",
+            RowReplayKind::LlrP => "llr-p",
+        })
+    }
+}
+
 /// What a log record holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Logged {

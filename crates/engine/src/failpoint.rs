@@ -315,6 +315,12 @@ pub enum Mutation {
     ChunkEndsSegment,
     /// Of an index that is built in several pieces one is left out.
     IndexPieceLost,
+    /// Recovery leaves the entry in an index of a row that a later version replaces, where indexes are kept in step.
+    ReplacedEntryKept,
+    /// Where threads of recovery own rows, each counts the owners from itself on.
+    OwnersDisagree,
+    /// Where threads of recovery own rows, a delete leaves nothing behind.
+    OwnedTombstoneDropped,
     /// A scan goes on to the next slot of an inner node that has changed meanwhile.
     StaleParentScanned,
     /// A scan observes the leaf in which it begins, and not those to which it goes on.

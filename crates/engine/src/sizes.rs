@@ -71,6 +71,10 @@ sizes! {
     /// Bytes of changes that wait for their bases beyond which one thread alone reads on: what the threads read apart from each
     /// other is far less, so that it costs no time.
     replay_waiting_bytes_max: u64 = 256 << 20;
+    /// Bytes of writes that a thread of recovery hands to another one at a time.
+    shuffled_batch_bytes: usize = 64 << 10;
+    /// Bytes that wait for a thread of recovery beyond which others hand it no more.
+    shuffled_bytes_max: usize = 16 << 20;
     /// Transactions of a window that several threads of recovery run: long enough that they seldom wait for each other at its
     /// end.
     window_records: usize = 16 << 10;

@@ -273,6 +273,10 @@ pub struct RecoverArgs {
     /// How to run calls again that the log holds: in order, or at once as LSN vectors or procedures allow [default: auto]
     #[arg(long, value_name = "KIND", value_parser = named("recovery_replay"))]
     pub replay: Option<String>,
+    /// How to replay the rows that the log holds: under latches, with secondary indexes built last or kept in step, or by the
+    /// threads that own them [default: auto]
+    #[arg(long, value_name = "KIND", value_parser = named("recovery_rows"))]
+    pub replay_rows: Option<String>,
     /// Agree to lose what --until discards
     #[arg(long)]
     pub yes: bool,
@@ -375,6 +379,10 @@ pub struct EngineArgs {
     /// How recovery runs calls again that the log holds: in order, or at once as LSN vectors or procedures allow [default: auto]
     #[arg(long, value_name = "KIND", value_parser = named("recovery_replay"))]
     pub replay: Option<String>,
+    /// How to replay the rows that the log holds: under latches, with secondary indexes built last or kept in step, or by the
+    /// threads that own them [default: auto]
+    #[arg(long, value_name = "KIND", value_parser = named("recovery_rows"))]
+    pub replay_rows: Option<String>,
     /// Log streams that work in parallel [default: 1]
     #[arg(long, value_parser = named("streams"))]
     pub streams: Option<String>,
@@ -452,6 +460,7 @@ impl EngineArgs {
             ("locking", self.locking.clone()),
             ("logged", self.payload.clone()),
             ("recovery_replay", self.replay.clone()),
+            ("recovery_rows", self.replay_rows.clone()),
             ("streams", self.streams.clone()),
             ("group_commit_interval_us", self.group_commit_interval.clone()),
             ("checkpoint_interval_us", microseconds(self.checkpoint_interval)),

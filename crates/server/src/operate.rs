@@ -120,8 +120,10 @@ pub fn recover(args: &RecoverArgs) -> Result<ExitCode, BenchError> {
     let mut config = own_config(&args.dirs.dirs, &args.settings)?.recovery(RecoveryKind::Whole);
     config.until = args.until;
     config.accept_divergence = args.accept_divergence.map(Stamp);
-    if let Some(kind) = args.replay.as_ref().filter(|_| !args.settings.has("recovery_replay")) {
-        config = config.set("recovery_replay", kind).map_err(osier::Error::from)?;
+    for (name, chosen) in [("recovery_replay", &args.replay), ("recovery_rows", &args.replay_rows)] {
+        if let Some(kind) = chosen.as_ref().filter(|_| !args.settings.has(name)) {
+            config = config.set(name, kind).map_err(osier::Error::from)?;
+        }
     }
     let out = &mut *args.output.text();
     if args.explain || args.until.is_some() {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::Until;
 use super::{
     CheckpointKind, Compression, ConcurrencyControlKind, ConfigError, Create, Locking, Logged, PhysiologicalImages,
-    ProgressCallback, Protocol, RecoveryKind, ReplayKind,
+    ProgressCallback, Protocol, RecoveryKind, ReplayKind, RowReplayKind,
 };
 use crate::ids::Stamp;
 use crate::io::Environment;
@@ -301,6 +301,13 @@ settings! {
     /// waits for. Checkpoints and definitions wait for all of them. With `accept_divergence` it is always `whole`.
     recovery: RecoveryKind, "recovery",
         choice("whole" => RecoveryKind::Whole, "instant" => RecoveryKind::Instant), default (RecoveryKind::Whole);
+
+    /// Sets how recovery replays the rows of a log, up to the first call in it: each installed under a latch of its own, with
+    /// secondary indexes built last (`plr`) or kept in step (`llr`), or by the thread that owns it, without latches (`llr-p`).
+    /// `auto` takes the fastest. What comes out is the same.
+    recovery_rows: RowReplayKind, "recovery_rows",
+        choice("auto" => RowReplayKind::Auto, "plr" => RowReplayKind::Plr, "llr" => RowReplayKind::Llr,
+            "llr-p" => RowReplayKind::LlrP), default (RowReplayKind::Auto);
 
     /// Sets which state a checkpoint holds: one that the database was in, or (protocols `poplar` and `silo`) a fuzzy one that
     /// the log completes.

@@ -7,26 +7,32 @@
 //! - The ids of all tables that there are, and of all that have a row in the log, stay taken; so do those of all procedures that
 //!   have or had a version.
 
+use std::sync::Arc;
+
 use osier_memory::{LeafScan, Observed, Pin, ScanFrom, Version};
 
+use super::replay::kept_indexes::KeptIndexes;
 use super::{faults, indexes, workers};
 use crate::catalog::Catalog;
 use crate::catalog::procedure::{Procedure, VersionKey};
 use crate::catalog::sequence::{Sequence, SequenceRow};
 use crate::config::Config;
 use crate::error::Error;
-use crate::ids::TableId;
-use crate::table::store::Store;
-use crate::table::{Row, Schema, SchemaError, Table};
+use crate::ids::{Stamp, TableId};
+use crate::table::store::{RecordTree, Store};
+use crate::table::{IndexId, Row, Schema, SchemaError, Table};
 
 impl Catalog {
     /// Opens everything that the recovered catalog names and fills the secondary indexes of tables. Returns how many rows the
     /// tables with indexes have.
-    pub(crate) fn load(&self, config: &Config, store: &Store) -> Result<u64, Error> {
+    ///
+    /// Those that replay has kept in step are in `kept`.
+    pub(crate) fn load(&self, config: &Config, store: &Store, kept: Option<&KeptIndexes>) -> Result<u64, Error> {
         let ids = store.table_ids();
         let mut participant = workers::register(store)?;
         let pin = participant.pin();
-        let tables = self.open_all(store, &pin)?;
+        let tree = |table, definition, index| kept.and_then(|kept| kept.tree(table, definition, index));
+        let tables = self.open_all_with(store, &pin, tree)?;
         self.open_all_sequences(&pin)?;
         self.open_all_procedures(&pin)?;
         drop(pin);
@@ -36,19 +42,31 @@ impl Catalog {
         self.take_ids(taken);
         let is_open = |id: &TableId| *id < TableId::FIRST_USER || tables.iter().any(|table| table.id == *id);
         ids.into_iter().filter(|id| !is_open(id)).for_each(|id| store.discard(id, None));
-        let rows = indexes::build(config, store, &tables)?;
+        let is_wanted = |table: &Table, index| tree(table.id, table.catalog_stamp(), index).is_none();
+        let rows = indexes::build(config, store, &tables, is_wanted)?;
         tables.into_iter().for_each(|table| drop(self.open_tables.publish(table)));
         Ok(rows)
     }
 
     /// Returns a handle for each row of `osier_tables`, which nobody else writes.
     pub(crate) fn open_all(&self, store: &Store, pin: &Pin<'_>) -> Result<Vec<Table>, Error> {
+        self.open_all_with(store, pin, |_, _, _| None)
+    }
+
+    /// Does so, where `tree` gives the trees that there are of indexes, by their table and the stamp of its definition.
+    fn open_all_with(
+        &self,
+        store: &Store,
+        pin: &Pin<'_>,
+        tree: impl Fn(TableId, Stamp, IndexId) -> Option<Arc<RecordTree>>,
+    ) -> Result<Vec<Table>, Error> {
         let catalog = self.tables();
         let (id, definition) = (catalog.column("id")?, catalog.column("definition")?);
         let mut opened = Vec::new();
         for_each_row(catalog, pin, |row, version| {
             let (id, schema) = (TableId(row.int(id) as u32), faults::schema(Schema::decode(row.bytes(definition))?));
-            opened.push(Table::new(id, schema, store.tree(id), |_| store.new_tree(), Some(version.stamp()))?);
+            let tree = |index| tree(id, version.stamp(), index).unwrap_or_else(|| store.new_tree());
+            opened.push(Table::new(id, schema, store.tree(id), tree, Some(version.stamp()))?);
             Ok(())
         })?;
         Ok(opened)

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use osier_memory::Replayed;
+
 use crate::catalog::TABLES;
 use crate::failpoint::{Mutation, has, unless};
 use crate::ids::{Epoch, Stamp, TableId};
@@ -117,16 +119,38 @@ pub(super) fn is_base(is_base: bool) -> bool {
     is_base || has(Mutation::BaseIgnored)
 }
 
-/// Whether a delta waits for its base ([`Mutation::DeltaDropped`]).
+/// Lets a delta wait for its base, and returns what becomes of the row ([`Mutation::DeltaDropped`]).
 #[inline(always)]
-pub(super) fn waits() -> bool {
-    !has(Mutation::DeltaDropped)
+pub(super) fn waiting(wait: impl FnOnce()) -> Replayed {
+    if has(Mutation::DeltaDropped) {
+        return Replayed::Superseded;
+    }
+    wait();
+    Replayed::Waits
 }
 
 /// Whether what is newer than an image waits on ([`Mutation::WaitingForgotten`]).
 #[inline(always)]
 pub(super) fn still_waits(is_newer: bool) -> bool {
     is_newer && !has(Mutation::WaitingForgotten)
+}
+
+/// Returns the entry that a row leaves in an index which is kept in step ([`Mutation::ReplacedEntryKept`]).
+#[inline(always)]
+pub(super) fn leaving_entry(entry: Option<KeyBuf>) -> Option<KeyBuf> {
+    entry.filter(|_| !has(Mutation::ReplacedEntryKept))
+}
+
+/// Returns the thread that owns a row, of so many, as `own` sees it ([`Mutation::OwnersDisagree`]).
+#[inline(always)]
+pub(super) fn owner(owner: usize, own: usize, threads: usize) -> usize {
+    if has(Mutation::OwnersDisagree) { (owner + own) % threads } else { owner }
+}
+
+/// Whether the owner of a row forgets that it was deleted ([`Mutation::OwnedTombstoneDropped`]).
+#[inline(always)]
+pub(super) fn forgets_tombstone(is_delete: bool) -> bool {
+    is_delete && has(Mutation::OwnedTombstoneDropped)
 }
 
 /// Returns what streams of a frozen generation had durably reached: its cut ([`Mutation::BeginsForgotten`]).

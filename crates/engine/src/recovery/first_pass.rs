@@ -13,6 +13,7 @@
 //! is yet to be read, only the thread goes on that reads what comes first, until less waits.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::base::Base;
 use super::faults;
@@ -29,6 +30,7 @@ use crate::failpoint::{Point, yield_at};
 use crate::ids::{LogOffset, Stamp, WallTime};
 use crate::log::format::dependency::Dependency;
 use crate::log::format::payload::PayloadKind;
+use crate::log::format::payload::values::LoggedWrite;
 use crate::log::format::record::{Entry, RecordReader};
 use crate::log::format::records::Records;
 use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
@@ -41,6 +43,30 @@ pub(super) struct ScannedLog {
     pub(super) tallies: Vec<Tally>,
     /// What waits for the cut.
     pub(super) deferred: Vec<Deferred>,
+    pub(super) times: PassTimes,
+}
+
+/// What the threads of a pass did not replay for, all together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PassTimes {
+    /// They read.
+    pub(super) loading: Duration,
+    /// They waited for others, also those that ended before the last one.
+    pub(super) waiting: Duration,
+}
+
+impl PassTimes {
+    /// Returns what the threads of a pass say that is over.
+    fn of<M: ReplayMachine>(readers: &[SegmentReader<M>], now: Duration) -> PassTimes {
+        let waited = |reader: &SegmentReader<M>| {
+            let idle = reader.ended.map_or(Duration::ZERO, |ended| now.saturating_sub(ended));
+            reader.waited + reader.machine.waited() + idle
+        };
+        PassTimes {
+            loading: readers.iter().map(|reader| reader.loading).sum(),
+            waiting: readers.iter().map(waited).sum(),
+        }
+    }
 }
 
 impl ScannedLog {
@@ -60,7 +86,7 @@ pub(super) fn run<M: ReplayMachine>(
     generations: Vec<GenerationScan>,
     (base, held): (Base, Base),
     time: WallTime,
-    machines: Vec<M>,
+    mut machines: Vec<M>,
 ) -> Result<(ScannedLog, Vec<M>), RecoveryError> {
     assert!(!machines.is_empty(), "there is a thread to read with");
     for generation in generations.iter().filter(|generation| !generation.streams.is_empty()) {
@@ -69,11 +95,15 @@ pub(super) fn run<M: ReplayMachine>(
     let scan = LogScan::new(generations, (base, held), time, config);
     scan.foresee();
     scan.choose_order();
+    let begin = |each: &mut dyn FnMut(Stamp, LoggedWrite<'_>)| scan.for_each_first_write(each);
+    machines.iter_mut().try_for_each(|machine| machine.learn(&begin))?;
+    machines.iter_mut().for_each(ReplayMachine::begin);
     let readers = machines.into_iter().map(|machine| SegmentReader::new(&scan, machine)).collect();
     let finished = workers::run(&config.environment, readers)?;
     scan.assert_is_read();
     let tallies = vec![Tally::default(); scan.generations.len()];
-    let mut scanned = ScannedLog { scan, tallies, deferred: Vec::new() };
+    let times = PassTimes::of(&finished, scan.now());
+    let mut scanned = ScannedLog { scan, tallies, deferred: Vec::new(), times };
     let machines = finished.into_iter().map(|reader| {
         scanned.tallies.iter_mut().zip(&reader.tallies).for_each(|(sum, tally)| sum.add(tally));
         scanned.deferred.extend(reader.deferred);
@@ -101,13 +131,26 @@ pub(super) struct SegmentReader<M> {
     pub(super) tallies: Vec<Tally>,
     pub(super) deferred: Vec<Deferred>,
     pub(super) machine: M,
+    loading: Duration,
+    waited: Duration,
+    /// When it had nothing left to do.
+    ended: Option<Duration>,
 }
 
 impl<M: ReplayMachine> SegmentReader<M> {
     /// Returns a thread that has read nothing.
     pub(super) fn new(scan: &Arc<LogScan>, machine: M) -> SegmentReader<M> {
         let tallies = vec![Tally::default(); scan.generations.len()];
-        SegmentReader { scan: scan.clone(), buffer: Vec::new(), tallies, deferred: Vec::new(), machine }
+        SegmentReader {
+            scan: scan.clone(),
+            buffer: Vec::new(),
+            tallies,
+            deferred: Vec::new(),
+            machine,
+            loading: Duration::ZERO,
+            waited: Duration::ZERO,
+            ended: None,
+        }
     }
 
     /// Checks the records of a chunk and replays what certainly lives, by the rule `R` of its generation. The thread is at work
@@ -149,6 +192,17 @@ impl<M: ReplayMachine> SegmentReader<M> {
     }
 }
 
+impl<M: ReplayMachine> SegmentReader<M> {
+    /// Takes a step towards the end of the pass; returns whether there is another one.
+    fn finish(&mut self) -> bool {
+        let goes_on = self.machine.finish();
+        if !goes_on {
+            self.ended = Some(self.scan.now());
+        }
+        goes_on
+    }
+}
+
 impl<M: ReplayMachine> Work for SegmentReader<M> {
     type Error = RecoveryError;
 
@@ -157,13 +211,19 @@ impl<M: ReplayMachine> Work for SegmentReader<M> {
         if self.machine.is_waiting() {
             scan.read_by_stamp();
         }
-        let Some(segment) = scan.claim() else { return Ok(false) };
-        let before = scan.stamp_before(segment);
+        let Some(segment) = scan.claim() else { return Ok(self.finish()) };
+        let (before, begun) = (scan.stamp_before(segment), scan.now());
         if self.machine.is_ahead() && scan.gives_way(before.next()) {
+            self.waited += scan.now().saturating_sub(begun);
+            self.machine.tend(true);
             return Ok(true);
         }
+        self.machine.tend(false);
         let at_work = scan.work(before);
-        if let Some(chunk) = scan.read(segment, std::mem::take(&mut self.buffer))? {
+        let begun = scan.now();
+        let chunk = scan.read(segment, std::mem::take(&mut self.buffer))?;
+        self.loading += scan.now().saturating_sub(begun);
+        if let Some(chunk) = chunk {
             yield_at(Point::Read);
             let protocol = scan.generations[segment.generation].layout.protocol;
             with_rule!(protocol, Rule => self.replay::<Rule>(&chunk, at_work.stamp))?;

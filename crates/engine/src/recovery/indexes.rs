@@ -15,30 +15,34 @@
 //!
 //! Absent: a limit of memory for the entries that are being sorted: 24 bytes each, besides what the index will take.
 
-use std::cmp::Ordering as Order;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use osier_memory::sync::{Mutex, lock};
-use osier_memory::{Held, LeafScan, Observed, Participant, Pin, Record, RecordBox, Run, ScanFrom};
+use osier_memory::{Held, LeafScan, Observed, Participant, Pin, Record, Run, ScanFrom};
 
 use super::RecoveryPhase;
 use super::faults;
 use super::report::ProgressReporter;
+use super::sorted::{self, Entry};
 use super::workers::{self, Work};
 use crate::config::Config;
 use crate::error::Error;
-use crate::sizes::{indexed_chunk_entries, indexed_range_rows, indexed_sampled_one_in};
-use crate::table::Table;
+use crate::sizes::{indexed_chunk_entries, indexed_range_rows};
 use crate::table::store::Store;
+use crate::table::{IndexId, Table};
 use crate::transaction::{duplicate_entry, index_entry};
 
-/// How many records ahead a version is asked for; its record twice as many.
-const PREFETCHED_RECORDS: usize = 16;
-
-/// Fills the indexes of `tables`, with as many workers as recovery has threads; returns how many rows these tables have.
-pub(crate) fn build(config: &Config, store: &Store, tables: &[Table]) -> Result<u64, Error> {
-    let sources: Vec<_> = tables.iter().filter(|table| !table.indexes.is_empty()).map(Source::new).collect();
+/// Fills those indexes of `tables` that `is_wanted` tells, with as many workers as recovery has threads; returns how many rows
+/// the tables of these have.
+pub(crate) fn build(
+    config: &Config,
+    store: &Store,
+    tables: &[Table],
+    is_wanted: impl Fn(&Table, IndexId) -> bool,
+) -> Result<u64, Error> {
+    let sources = tables.iter().map(|table| Source::new(table, |index| is_wanted(table, index)));
+    let sources: Vec<_> = sources.filter(|source| !source.targets.is_empty()).collect();
     let mut participant = workers::register(store)?;
     let rows = |source: &Source| source.table.primary.len(&participant.pin()) as u64;
     let rows: Vec<u64> = sources.iter().map(rows).collect();
@@ -66,9 +70,12 @@ pub(crate) fn build(config: &Config, store: &Store, tables: &[Table]) -> Result<
     assert!(lock(&pieces).iter().all(is_empty), "every entry is merged");
     let pin = participant.pin();
     for source in &build.sources {
-        for (target, index) in source.targets.iter().zip(&source.table.indexes) {
+        for target in &source.targets {
             let runs = std::mem::take(&mut *lock(&target.runs));
-            index.tree.fill(&pin, runs).expect("the pieces of an index have no key in common");
+            source.table.indexes[target.index]
+                .tree
+                .fill(&pin, runs)
+                .expect("the pieces of an index have no key in common");
         }
     }
     Ok(total)
@@ -89,32 +96,24 @@ struct Source {
     table: Table,
     /// Where the rows begin that nobody has taken; `None` when all are.
     next: Mutex<Option<Box<[u8]>>>,
-    /// One for each index.
+    /// One for each index that is to be filled.
     targets: Vec<Target>,
 }
 
 /// An index that is being filled.
-#[derive(Default)]
 struct Target {
+    /// Which one of the table.
+    index: usize,
     /// Sorted, each for itself.
     chunks: Mutex<Vec<Vec<Entry>>>,
     runs: Mutex<Vec<Run<Record>>>,
 }
 
-/// An entry of an index that is not in its tree yet.
-struct Entry {
-    /// The first bytes of its key, zeros where there are none: most comparisons end here.
-    head: [u64; 2],
-    record: RecordBox,
-}
-
-/// The key of one entry of many behind its head: both sort as the entries do.
-type Sample = ([u64; 2], Box<[u8]>);
-
 /// What the chunks of an index have of one range of its keys.
 struct Piece {
     source: usize,
-    index: usize,
+    /// Of its targets.
+    target: usize,
     parts: Vec<Vec<Entry>>,
 }
 
@@ -131,41 +130,21 @@ impl Build {
     fn cut(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for (number, source) in self.sources.iter().enumerate() {
-            for (index, target) in source.targets.iter().enumerate() {
+            for (at, target) in source.targets.iter().enumerate() {
                 let chunks = std::mem::take(&mut *lock(&target.chunks));
-                pieces.extend(cut(chunks).into_iter().map(|parts| Piece { source: number, index, parts }));
+                pieces.extend(sorted::cut(chunks).into_iter().map(|parts| Piece { source: number, target: at, parts }));
             }
         }
         pieces
     }
 }
 
-/// Cuts sorted chunks into ranges of keys.
-fn cut(mut chunks: Vec<Vec<Entry>>) -> Vec<Vec<Vec<Entry>>> {
-    let mut samples: Vec<Sample> = Vec::new();
-    for chunk in &chunks {
-        samples.extend(
-            chunk.iter().step_by(indexed_sampled_one_in()).map(|entry| (entry.head, entry.record.key().into())),
-        );
-    }
-    samples.sort_unstable();
-    let begins = samples.iter().step_by(indexed_chunk_entries() / indexed_sampled_one_in()).skip(1).rev();
-    let behind = |chunk: &mut Vec<Entry>, (head, key): &Sample| {
-        let is_before = |entry: &Entry| entry.head.cmp(head).then_with(|| entry.record.key().cmp(key)).is_lt();
-        chunk.split_off(chunk.partition_point(is_before))
-    };
-    let mut pieces: Vec<_> =
-        begins.map(|begin| chunks.iter_mut().map(|chunk| behind(chunk, begin)).collect()).collect();
-    if pieces.is_empty() || faults::builds_last_piece() {
-        pieces.push(chunks);
-    }
-    pieces
-}
-
 impl Source {
     /// Returns a source of which no row was taken.
-    fn new(table: &Table) -> Source {
-        let targets = table.indexes.iter().map(|_| Target::default()).collect();
+    fn new(table: &Table, is_wanted: impl Fn(IndexId) -> bool) -> Source {
+        let wanted = table.indexes.iter().enumerate().filter(|(_, index)| is_wanted(index.id));
+        let target = |(index, _)| Target { index, chunks: Mutex::default(), runs: Mutex::default() };
+        let targets = wanted.map(target).collect();
         Source { table: table.clone(), next: Mutex::new(Some(Box::default())), targets }
     }
 
@@ -189,28 +168,18 @@ impl Source {
         let mut row_bytes = 0;
         for (at, record) in rows.iter().enumerate() {
             let soon = |ahead: usize| rows.get(at + ahead).map(|record| pin.get(*record));
-            prefetch(soon, row_bytes);
+            sorted::prefetch(soon, row_bytes);
             let record = pin.get(*record);
             let Observed::Present(version) = record.read(pin) else { continue };
             row_bytes = version.memory_bytes();
             self.table.rows.check(version.bytes())?;
             let row = self.table.rows.row(version.bytes());
-            for (index, chunk) in self.table.indexes.iter().zip(&mut *chunks) {
-                let entry = faults::entry(&index.codec, &row);
+            for (target, chunk) in self.targets.iter().zip(&mut *chunks) {
+                let entry = faults::entry(&self.table.indexes[target.index].codec, &row);
                 chunk.extend(entry.map(|key| Entry::new(index_entry(record.key(), key.as_bytes()))));
             }
         }
         Ok(())
-    }
-}
-
-/// Asks for the memory of records to come, of whose versions `bytes` will be read; `soon` is the one that so many others precede.
-fn prefetch<'r>(soon: impl Fn(usize) -> Option<&'r Record>, bytes: usize) {
-    if let Some(record) = soon(2 * PREFETCHED_RECORDS) {
-        record.prefetch();
-    }
-    if let Some(record) = soon(PREFETCHED_RECORDS) {
-        record.prefetch_version(bytes);
     }
 }
 
@@ -220,22 +189,6 @@ impl Target {
         let mut chunk = std::mem::take(chunk);
         chunk.sort_unstable_by(Entry::compare);
         lock(&self.chunks).push(chunk);
-    }
-}
-
-impl Entry {
-    /// Returns the entry of `record`.
-    fn new(record: RecordBox) -> Entry {
-        let mut head = [0; 16];
-        let bytes = record.key().len().min(head.len());
-        head[..bytes].copy_from_slice(&record.key()[..bytes]);
-        let [high, low] = [0, 8].map(|at| u64::from_be_bytes(*head[at..].first_chunk().expect("two words")));
-        Entry { head: [high, low], record }
-    }
-
-    /// Compares the keys.
-    fn compare(&self, other: &Entry) -> Order {
-        self.head.cmp(&other.head).then_with(|| self.record.key().cmp(other.record.key()))
     }
 }
 
@@ -296,23 +249,15 @@ impl Work for Merger {
     type Error = Error;
 
     fn advance(&mut self) -> Result<bool, Error> {
-        let Some(Piece { source, index, parts }) = lock(&self.pieces).pop() else { return Ok(false) };
+        let Some(Piece { source, target, parts }) = lock(&self.pieces).pop() else { return Ok(false) };
         let source = &self.build.sources[source];
-        let mut entries: Vec<Entry> = parts.into_iter().flatten().collect();
-        // Stable: it finds the parts, which are sorted, and merges them.
-        entries.sort_by(Entry::compare);
-        let (pin, count) = (self.participant.pin(), entries.len());
-        let mut run = Run::new(self.build.store.epochs().clone());
-        let mut entries = entries.into_iter();
-        while let Some(entry) = entries.next() {
-            prefetch(|ahead| entries.as_slice().get(ahead).map(|entry| &*entry.record), 1);
-            let pushed = run.push(&pin, entry.record);
-            pushed.map_err(|entry: RecordBox| {
-                duplicate_entry(&source.table, &source.table.indexes[index], entry.key())
-            })?;
-        }
+        let target = &source.targets[target];
+        let (pin, count) = (self.participant.pin(), parts.iter().map(Vec::len).sum());
+        let run = sorted::into_run(&self.build.store, &pin, parts);
+        let twice = |key: &[u8]| duplicate_entry(&source.table, &source.table.indexes[target.index], key);
+        let run = run.map_err(|entry| twice(entry.key()))?;
         drop(pin);
-        lock(&source.targets[index].runs).push(run);
+        lock(&target.runs).push(run);
         self.build.advance(count);
         Ok(true)
     }

@@ -33,8 +33,8 @@ use crate::ids::{LogOffset, Stamp, WallTime};
 use crate::io::{BLOCK_BYTES, Clock};
 use crate::log::format::batch::BatchHeader;
 use crate::log::format::payload::PayloadReader;
-use crate::log::format::payload::values::Change;
-use crate::log::format::record::Entry;
+use crate::log::format::payload::values::{Change, LoggedWrite};
+use crate::log::format::record::{Entry, RecordReader};
 use crate::log::format::records::Records;
 use crate::log::format::segment::Segment;
 use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
@@ -124,6 +124,11 @@ impl LogScan {
         })
     }
 
+    /// Returns the time, to measure by.
+    pub(super) fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
     /// Returns how many segments there are.
     pub(crate) fn segments(&self) -> usize {
         self.generations.iter().flat_map(|generation| &generation.streams).map(|stream| stream.segments.len()).sum()
@@ -206,32 +211,64 @@ impl LogScan {
         }
     }
 
-    /// Whether the first batches of a segment hold anything but images and deletes; `None` where there are no records. What is
-    /// wrong with a batch is found when it is read.
+    /// Whether the first batches of a segment hold anything but images and deletes; `None` where there are no records.
     fn holds_changes<R: RecoveryRule>(&self, id: SegmentId) -> Option<bool> {
+        let mut holds_changes = None;
+        self.for_each_first_record::<R>(id, |record| {
+            let holds = match record.payload() {
+                PayloadReader::Values(mut writes) => writes.any(|write| matches!(write.change, Change::Delta(_))),
+                PayloadReader::Physiological(images) => {
+                    images.writes().any(|write| matches!(write.change, Change::Delta(_)))
+                }
+                PayloadReader::InParts(_) => true,
+                // Whatever the order in which it is read: it is replayed later.
+                PayloadReader::Command(_) => false,
+            };
+            holds_changes = Some(holds || holds_changes.unwrap_or(false));
+        });
+        holds_changes
+    }
+
+    /// Gives the records of the first batches of a segment to `each`. What is wrong with a batch is found when it is read.
+    fn for_each_first_record<R: RecoveryRule>(
+        &self,
+        id: SegmentId,
+        mut each: impl FnMut(&RecordReader<'_, R::Dependency>),
+    ) {
         let (limit, read_end) = (self.stream(id).chain.limit(id.index), ReadEnd::begin(self.segment(id)));
         let mut bytes = vec![0; scanned_chunk_bytes().min(limit.end.0 - read_end.offset.0) as usize];
-        self.read_exactly(id, &mut bytes, read_end.offset).ok()?;
-        let (batches, _) = self.walk(id, &bytes, &read_end, limit).ok()?;
-        let mut holds_changes = None;
+        if self.read_exactly(id, &mut bytes, read_end.offset).is_err() {
+            return;
+        }
+        let Ok((batches, _)) = self.walk(id, &bytes, &read_end, limit) else { return };
         for ReadBatch { header, .. } in batches {
             let begin = (header.offset.0 - read_end.offset.0) as usize;
             let records = &bytes[begin..begin + header.record_bytes as usize];
             for (_, entry) in Records::<R::Dependency>::new(&self.stream(id).chain.log, header.offset, records) {
-                let Ok(Entry::Record(record)) = entry else { continue };
-                let holds = match record.payload() {
-                    PayloadReader::Values(mut writes) => writes.any(|write| matches!(write.change, Change::Delta(_))),
-                    PayloadReader::Physiological(images) => {
-                        images.writes().any(|write| matches!(write.change, Change::Delta(_)))
-                    }
-                    PayloadReader::InParts(_) => true,
-                    // Whatever the order in which it is read: it is replayed later.
-                    PayloadReader::Command(_) => false,
-                };
-                holds_changes = Some(holds || holds_changes.unwrap_or(false));
+                if let Ok(Entry::Record(record)) = entry {
+                    each(&record);
+                }
             }
         }
-        holds_changes
+    }
+
+    /// Gives the writes in the first batches of each stream to `each`, of all generations whose rows machines replay. They may be
+    /// of transactions that do not count.
+    pub(super) fn for_each_first_write(&self, each: &mut dyn FnMut(Stamp, LoggedWrite<'_>)) {
+        for (generation, scan) in self.generations[..self.ordered_from].iter().enumerate() {
+            let streams = scan.streams.iter().enumerate().filter(|(_, stream)| !stream.segments.is_empty());
+            for (stream, _) in streams {
+                let id = SegmentId { generation, stream, index: 0 };
+                with_rule!(scan.layout.protocol, Rule => self.for_each_first_record::<Rule>(id, |record| {
+                    let stamp = record.header().stamp;
+                    match record.payload() {
+                        PayloadReader::Values(writes) => writes.for_each(|write| each(stamp, write)),
+                        PayloadReader::Physiological(images) => images.writes().for_each(|write| each(stamp, write)),
+                        PayloadReader::InParts(_) | PayloadReader::Command(_) => {}
+                    }
+                }));
+            }
+        }
     }
 
     /// Returns the newest segment that was not read to its end, rather one from which nobody reads just now.

@@ -51,6 +51,7 @@ mod postconditions;
 pub(crate) mod replay;
 mod report;
 mod second_pass;
+mod sorted;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -85,6 +86,8 @@ use cut::Verdict;
 use first_pass::ScannedLog;
 use generation_scan::GenerationScan;
 use ordered::{Acceptance, OrderedLog};
+use replay::kept_indexes::KeptIndexes;
+use replay::rows::RowMachine;
 use replay::values::ValueMachine;
 use replay::waiting::WaitingDeltas;
 use report::Stopwatch;
@@ -101,6 +104,8 @@ pub(crate) struct Recovered {
     ordered: Option<OrderedLog>,
     /// What is to run again while the database is open.
     pub(crate) rest: Option<Rest>,
+    /// Secondary indexes that are in step with the rows.
+    indexes: Option<Arc<KeptIndexes>>,
 }
 
 /// Recovers the database of `manifest`, in the directories of `claim`, into an empty `store`. The configuration also says how the
@@ -129,7 +134,7 @@ pub(crate) fn run(
 
     ordered::expect_base(&base, &generations, home)?;
     let waiting = Arc::new(WaitingDeltas::new());
-    let machines = ValueMachine::for_threads(store, config, &waiting)?;
+    let (machines, indexes) = RowMachine::for_threads(store, config, &waiting, workers::count(config))?;
     let bases = (base.clone(), base);
     let (mut scanned, machines) = first_pass::run(config, generations, bases, WallTime(u64::MAX), machines)?;
     report.scan_seconds = watch.lap();
@@ -149,6 +154,7 @@ pub(crate) fn run(
     report.replay_seconds = watch.lap();
 
     describe(&mut report, config, &scanned, &second);
+    report.rows = config.recovery_rows.effective();
     report.until = (until != NEVER).then_some(until);
     (report.max_seen, report.clean) = (next.current.floor, manifest.is_closed());
     report.cut = verdicts.last().map_or(next.current.floor, |verdict| verdict.cut);
@@ -156,7 +162,7 @@ pub(crate) fn run(
     report.check_seconds = watch.lap();
     report.seconds = watch.total();
     let ordered = ordered_log(&scanned, &verdicts, &second);
-    Ok(Recovered { manifest: next, report, ordered, rest: None })
+    Ok(Recovered { manifest: next, report, ordered, rest: None, indexes })
 }
 
 /// Opens the tables of a database that was recovered, makes their indexes, and replays what is to be replayed in order, by
@@ -170,7 +176,7 @@ pub(crate) fn open_tables(
 ) -> Result<Catalog, Error> {
     let report = &mut recovered.report;
     let mut watch = Stopwatch::start(&*config.environment.clock);
-    report.indexed = catalog.load(config, store)?;
+    report.indexed = catalog.load(config, store, recovered.indexes.take().as_deref())?;
     report.index_seconds = watch.lap();
     let catalog = match recovered.ordered.take() {
         None => catalog,
@@ -185,6 +191,7 @@ pub(crate) fn open_tables(
             report.at_once = replayed.at_once;
             report.planned_seconds = replayed.planned.as_secs_f64();
             report.waited_seconds = replayed.waited.as_secs_f64();
+            report.scheduling_seconds += report.waited_seconds;
             report.accepted = acceptance.into_accepted();
             catalog
         }
@@ -238,7 +245,7 @@ pub(crate) fn load(
     store.epochs().advance();
     if let Some(log) = ordered_log(&scanned, &verdicts, &Tally::default()) {
         let catalog = Catalog::new(store)?;
-        catalog.load(config, store)?;
+        catalog.load(config, store, None)?;
         ordered::replay(config, store, catalog, &log, replayer, &mut Acceptance::default())?;
     }
     Ok(report)
@@ -300,6 +307,8 @@ fn describe(report: &mut RecoveryReport, config: &Config, scanned: &ScannedLog, 
     report.segments = scanned.scan.segments() as u32;
     report.generations = scanned.scan.generations.len() as u32;
     report.threads = workers::count(config) as u32;
+    report.loading_seconds = scanned.times.loading.as_secs_f64();
+    report.scheduling_seconds = scanned.times.waiting.as_secs_f64();
 }
 
 /// Reads and judges everything, and replays nothing: returns the log with every record counted as what becomes of it, and the

@@ -104,7 +104,7 @@ fn replay(
     store.epochs().advance();
     let Some(log) = log else { return Ok(Vec::new()) };
     let catalog = Catalog::new(&store)?;
-    catalog.load(config, &store)?;
+    catalog.load(config, &store, None)?;
     ordered::replay_up_to(config, &store, catalog, &log, replayer, wanted)
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Config, Progress, ProgressCallback, RecoveryPhase};
+use crate::config::{Config, Progress, ProgressCallback, RecoveryPhase, RowReplayKind};
 use crate::error::RecoveryError;
 use crate::ids::{Epoch, Stamp};
 use crate::io::Clock;
@@ -57,6 +57,12 @@ pub struct RecoveryReport {
     pub planned_seconds: f64,
     /// How long the threads that ran transactions at once had nothing to run, all together, in seconds.
     pub waited_seconds: f64,
+    /// Reading and checking the log, of all threads together, in seconds.
+    pub loading_seconds: f64,
+    /// How long threads waited for each other, all together, in seconds; also those that ended before the last one.
+    pub scheduling_seconds: f64,
+    /// How the rows of the log were replayed, up to the first call in it.
+    pub rows: RowReplayKind,
     /// Rows that secondary indexes were built from.
     pub indexed: u64,
     /// The number of the checkpoint that was loaded; 0: there was none.
@@ -163,6 +169,44 @@ impl RecoveryReport {
         self.records as f64 / self.seconds.max(1e-9)
     }
 
+    /// Planning what may be run at once, on a thread of its own, in seconds.
+    pub fn analysis_seconds(&self) -> f64 {
+        self.planned_seconds
+    }
+
+    /// What threads did in the steps that replay but load and wait, all together, in seconds: they installed rows, built indexes
+    /// and ran calls again.
+    pub fn execution_seconds(&self) -> f64 {
+        let ordered_threads = if self.at_once > 0 { self.threads } else { 1 };
+        let passes = f64::from(self.threads) * (self.scan_seconds + self.replay_seconds + self.index_seconds);
+        let all = passes + f64::from(ordered_threads) * self.ordered_seconds;
+        (all - self.loading_seconds - self.scheduling_seconds).max(0.0)
+    }
+
+    /// Where the time went: of the threads, and of the steps.
+    fn fmt_seconds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "  threads  loading {:.3}, analysis {:.3}, scheduling {:.3}, execution {:.3} s, all together; rows by {}",
+            self.loading_seconds,
+            self.analysis_seconds(),
+            self.scheduling_seconds,
+            self.execution_seconds(),
+            self.rows,
+        )?;
+        write!(
+            f,
+            "  seconds  manifest {:.3}, checkpoint {:.3}, scan {:.3}, persist {:.3}, replay {:.3}, check {:.3}, indexes {:.3}",
+            self.manifest_seconds,
+            self.checkpoint_seconds,
+            self.scan_seconds,
+            self.persist_seconds,
+            self.replay_seconds,
+            self.check_seconds,
+            self.index_seconds,
+        )
+    }
+
     /// Transactions per second of those that were run again in their order.
     pub fn ordered_per_second(&self) -> f64 {
         self.ordered as f64 / self.ordered_seconds.max(1e-9)
@@ -228,17 +272,7 @@ impl fmt::Display for RecoveryReport {
             )?;
         }
         writeln!(f, "  stamps   cut {}, greatest seen {}", self.cut, self.max_seen)?;
-        write!(
-            f,
-            "  seconds  manifest {:.3}, checkpoint {:.3}, scan {:.3}, persist {:.3}, replay {:.3}, check {:.3}, indexes {:.3}",
-            self.manifest_seconds,
-            self.checkpoint_seconds,
-            self.scan_seconds,
-            self.persist_seconds,
-            self.replay_seconds,
-            self.check_seconds,
-            self.index_seconds,
-        )
+        self.fmt_seconds(f)
     }
 }
 

@@ -77,6 +77,8 @@ pub(super) fn run_by<R: RecoveryRule, M: ReplayMachine>(
     let certain = |deferred: &Deferred| scan.generations[deferred.segment.generation].certain::<R>();
     assert!(deferred.iter().all(|deferred| certain(deferred) <= cut), "what was certain lies beyond the cut {cut:?}");
     let total: u64 = deferred.iter().map(|deferred| deferred.record_bytes).sum();
+    let mut machines = machines;
+    machines.iter_mut().for_each(ReplayMachine::begin);
     let pass = Arc::new(SecondPass::<R> { scan: scan.clone(), deferred, cut, next: AtomicUsize::new(0) });
     let replay = |machine| DeferredReplay { pass: pass.clone(), machine, tally: Tally::default() };
     let finished = workers::run(&config.environment, machines.into_iter().map(replay).collect())?;
@@ -90,7 +92,8 @@ pub(super) fn run_by<R: RecoveryRule, M: ReplayMachine>(
 
 /// Merges what all machines replayed.
 pub(super) fn merge<M: ReplayMachine>(config: &Config, machines: Vec<M>) -> Result<(), RecoveryError> {
-    workers::run(&config.environment, machines.into_iter().map(Merge).collect()).map(drop)
+    let merged = workers::run(&config.environment, machines.into_iter().map(Merge).collect())?;
+    M::complete(config, merged.into_iter().map(|Merge(machine)| machine).collect())
 }
 
 /// One thread of the pass.
@@ -145,8 +148,12 @@ impl<R: RecoveryRule, M: ReplayMachine> Work for DeferredReplay<R, M> {
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
         let pass = self.pass.clone();
-        let next = pass.deferred.get(pass.next.fetch_add(1, Ordering::Relaxed));
-        next.map_or(Ok(false), |deferred| self.replay(deferred).map(|()| true))
+        let Some(deferred) = pass.deferred.get(pass.next.fetch_add(1, Ordering::Relaxed)) else {
+            return Ok(self.machine.finish());
+        };
+        self.machine.tend(false);
+        self.replay(deferred)?;
+        Ok(true)
     }
 }
 

@@ -11,14 +11,16 @@
 //! - A recovered row is born with the stamp of its image.
 //! - Each machine has its own participant, is pinned for one batch at a time, and frees overwritten images as they come.
 //! - A thread that dies while it changes a tree or a record ends the process: others would wait for its locks for ever.
+//! - Where secondary indexes are kept, whoever installs a version replaces the row's entries under the same lock.
 //!
-//! Absent: which records live (recovery/cut.rs), secondary indexes (indexes.rs).
+//! Absent: which records live (recovery/cut.rs), secondary indexes that are built at the end (indexes.rs).
 
 use std::sync::Arc;
 
-use osier_memory::{LockWord, Participant, Pin, Record, Replayed, Version, VersionBox};
+use osier_memory::{LockWord, Participant, Pin, Record, Replayed, Version, VersionBox, Word};
 
-use super::machine::{ReplayBatch, ReplayMachine};
+use super::kept_indexes::{IndexTombstone, KeptIndexes};
+use super::machine::{LogBegin, ReplayBatch, ReplayMachine};
 use super::waiting::{Settled, WaitingDeltas, applied};
 use crate::config::Config;
 use crate::error::RecoveryError;
@@ -28,14 +30,11 @@ use crate::log::format::payload::PayloadReader;
 use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::record::RecordReader;
 use crate::log::protocol::replay_order::ReplayOrder;
-use crate::recovery::{faults, workers};
-use crate::sizes::{replay_handled_bytes_max, replay_purges_per_step, replay_waiting_bytes_max, replay_waiting_max};
+use crate::recovery::{faults, replay, workers};
+use crate::sizes::{replay_handled_bytes_max, replay_purges_per_step, replay_waiting_max};
 use crate::table::store::{RecordTree, Store};
 use crate::transaction::critical;
-use crate::transaction::memory_limit::{MemoryLimit, log_kept_bytes};
-
-/// The log is read in the order of stamps from so small a share of what may wait on.
-const WAITING_ONE_IN: u64 = 16;
+use crate::transaction::memory_limit::MemoryLimit;
 
 /// A machine for values.
 pub(crate) struct ValueMachine {
@@ -47,6 +46,10 @@ pub(crate) struct ValueMachine {
     trees: Trees,
     /// Keys of deletes that won.
     tombstones: Vec<(TableId, Box<[u8]>)>,
+    /// Where they are kept in step with rows.
+    indexes: Option<Arc<KeptIndexes>>,
+    /// Entries that were taken out of them.
+    index_tombstones: Vec<IndexTombstone>,
     /// Written or replaced since it last freed anything.
     handled_bytes: usize,
     /// How many versions may wait before it tries again to free some.
@@ -67,15 +70,27 @@ impl ValueMachine {
         let (participant, memory) = (workers::register(store)?, MemoryLimit::new(store.epochs(), config));
         Ok(ValueMachine {
             waiting: waiting.clone(),
-            waiting_bytes_max: replay_waiting_bytes_max().min(log_kept_bytes(config)),
+            waiting_bytes_max: replay::waiting_bytes_max(config),
             memory,
             participant,
             trees: Trees { store: store.clone(), known: Vec::new() },
             tombstones: Vec::new(),
+            indexes: None,
+            index_tombstones: Vec::new(),
             handled_bytes: 0,
             waiting_max: replay_waiting_max(),
             is_merging: false,
         })
+    }
+
+    /// As [`ValueMachine::new`], and keeps `indexes` in step with rows.
+    pub(super) fn with_indexes(
+        store: &Store,
+        config: &Config,
+        waiting: &Arc<WaitingDeltas>,
+        indexes: Option<Arc<KeptIndexes>>,
+    ) -> Result<ValueMachine, RecoveryError> {
+        Ok(ValueMachine { indexes, ..ValueMachine::new(store, config, waiting)? })
     }
 
     /// Returns a machine for each thread of recovery.
@@ -97,8 +112,12 @@ impl ReplayMachine for ValueMachine {
     /// The last writer of a key wins.
     const NEEDS: ReplayOrder = ReplayOrder::PerKey;
 
+    fn learn(&mut self, begin: &LogBegin<'_>) -> Result<(), RecoveryError> {
+        self.indexes.as_ref().map_or(Ok(()), |indexes| indexes.learn(begin))
+    }
+
     fn is_waiting(&self) -> bool {
-        self.waiting.memory_bytes() > self.waiting_bytes_max / WAITING_ONE_IN
+        replay::is_waiting(&self.waiting, self.waiting_bytes_max)
     }
 
     fn is_ahead(&self) -> bool {
@@ -108,8 +127,20 @@ impl ReplayMachine for ValueMachine {
     fn batch(&mut self) -> ValueBatch<'_> {
         assert!(!self.is_merging, "no machine replays when the merge has begun");
         let ValueMachine { waiting, memory, participant, trees, tombstones, handled_bytes, waiting_max, .. } = self;
+        let (indexes, index_tombstones) = (self.indexes.as_deref(), &mut self.index_tombstones);
         let (pin, waiting_bytes_max) = (participant.pin(), self.waiting_bytes_max);
-        ValueBatch { waiting, waiting_bytes_max, memory, pin, trees, tombstones, handled_bytes, waiting_max }
+        ValueBatch {
+            waiting,
+            waiting_bytes_max,
+            memory,
+            pin,
+            trees,
+            tombstones,
+            indexes,
+            index_tombstones,
+            handled_bytes,
+            waiting_max,
+        }
     }
 
     fn merge(&mut self) -> bool {
@@ -121,6 +152,12 @@ impl ReplayMachine for ValueMachine {
             let tree = self.trees.of(table);
             critical(|| tree.remove_if(&pin, &key, tombstone));
         }
+        if rest > 0 {
+            return true;
+        }
+        let rest = self.index_tombstones.len().saturating_sub(replay_purges_per_step());
+        let purged = self.index_tombstones.drain(rest..);
+        purged.for_each(|entry| critical(|| entry.purge(&pin)));
         rest > 0
     }
 }
@@ -133,24 +170,15 @@ pub(crate) struct ValueBatch<'m> {
     pin: Pin<'m>,
     trees: &'m mut Trees,
     tombstones: &'m mut Vec<(TableId, Box<[u8]>)>,
+    indexes: Option<&'m KeptIndexes>,
+    index_tombstones: &'m mut Vec<IndexTombstone>,
     handled_bytes: &'m mut usize,
     waiting_max: &'m mut usize,
 }
 
 impl ReplayBatch for ValueBatch<'_> {
     fn replay<D: Dependency>(&mut self, record: &RecordReader<'_, D>) {
-        let stamp = record.header().stamp;
-        assert!(stamp > Stamp::ZERO, "a record has a stamp, an absent row none");
-        match record.payload() {
-            PayloadReader::Values(writes) => {
-                let lost = faults::lost_name(|note| writes.clone().for_each(note));
-                writes.filter(|write| !faults::is_lost(lost, write)).for_each(|write| self.write(stamp, write));
-            }
-            // What rows were before says nothing of what they become, whatever the order.
-            PayloadReader::Physiological(images) => images.writes().for_each(|write| self.write(stamp, write)),
-            PayloadReader::InParts(_) => unreachable!("the parts of a record are replayed, not what names them"),
-            PayloadReader::Command(_) => unreachable!("commands are replayed in their order, by transactions"),
-        }
+        for_each_write(record, |stamp, write| self.write(stamp, write));
     }
 
     fn replay_write(&mut self, stamp: Stamp, write: LoggedWrite<'_>) {
@@ -208,38 +236,95 @@ impl ValueBatch<'_> {
             Change::Put(row) => Some(version_of(&self.pin, (stamp, stamp), row)),
             Change::Delete | Change::Delta(_) => None,
         };
-        let (waiting, handled) = (self.waiting, &mut *self.handled_bytes);
-        let pin = &self.pin;
-        let won = record.replay_by(pin, |word, old| {
-            if word.stamp() >= stamp {
-                return Replayed::Superseded;
-            }
-            let version = match change {
-                Change::Put(_) | Change::Delete => image,
-                Change::Delta(delta) => {
-                    let is_base = faults::is_base(word.stamp() == delta.base);
-                    let base = old.filter(|_| is_base).map(Version::bytes);
-                    let changed = base.and_then(|base| applied(pin, stamp, delta, base));
-                    if changed.is_none() && faults::waits() {
-                        *handled += delta.body.len();
-                        waiting.add(table, (held, key), stamp, delta);
-                        return Replayed::Waits;
+        let (indexes, index_tombstones) = (self.indexes, &mut *self.index_tombstones);
+        let replayed = Replay { pin: &self.pin, waiting: self.waiting, table, key, address: held.address() };
+        let handled = &mut *self.handled_bytes;
+        let won = record.replay_by(&self.pin, |word, old| {
+            let replayed = replayed.decide(word, old.map(Version::bytes), (stamp, change, image));
+            *handled += match &replayed {
+                Replayed::Superseded => 0,
+                Replayed::Waits => match change {
+                    Change::Delta(delta) => delta.body.len(),
+                    Change::Put(_) | Change::Delete => 0,
+                },
+                Replayed::Installed { version, stamp, .. } => {
+                    if let Some(indexes) = indexes {
+                        let new = version.as_ref().map(VersionBox::bytes);
+                        indexes.follow(
+                            &self.pin,
+                            (table, key),
+                            old.map(Version::bytes),
+                            (new, *stamp),
+                            index_tombstones,
+                        );
                     }
-                    let Some(changed) = changed else { return Replayed::Superseded };
-                    Some(changed)
+                    old.map_or(0, Version::memory_bytes) + version.as_ref().map_or(0, VersionBox::memory_bytes)
                 }
             };
-            let settled = match word.is_waited_for() {
-                true => waiting.settle(pin, held, version, stamp),
-                false => Settled { version, stamp, is_waited_for: false },
-            };
-            *handled += old.map_or(0, Version::memory_bytes);
-            *handled += settled.version.as_ref().map_or(0, VersionBox::memory_bytes);
-            let Settled { version, stamp, is_waited_for } = settled;
-            Replayed::Installed { version, stamp, is_waited_for }
+            replayed
         });
         assert!(!won || record.word().stamp() >= stamp, "the stamps of a key only rise");
         won
+    }
+}
+
+/// One write of a row that is replayed, whatever holds the row.
+pub(super) struct Replay<'r> {
+    pub(super) pin: &'r Pin<'r>,
+    pub(super) waiting: &'r WaitingDeltas,
+    pub(super) table: TableId,
+    pub(super) key: &'r [u8],
+    /// Of the record.
+    pub(super) address: usize,
+}
+
+impl Replay<'_> {
+    /// Returns what becomes of the record, which has this word and this row: `image` is what a put installs.
+    pub(super) fn decide(
+        &self,
+        word: Word,
+        old: Option<&[u8]>,
+        (stamp, change, image): (Stamp, Change<'_>, Option<VersionBox>),
+    ) -> Replayed {
+        if word.stamp() >= stamp {
+            return Replayed::Superseded;
+        }
+        let version = match change {
+            Change::Put(_) | Change::Delete => image,
+            Change::Delta(delta) => {
+                let is_base = faults::is_base(word.stamp() == delta.base);
+                let changed = old.filter(|_| is_base).and_then(|base| applied(self.pin, stamp, delta, base));
+                let Some(changed) = changed else {
+                    let wait = || self.waiting.add(self.table, (self.address, self.key), stamp, delta);
+                    return faults::waiting(wait);
+                };
+                Some(changed)
+            }
+        };
+        let Settled { version, stamp, is_waited_for } = match word.is_waited_for() {
+            true => self.waiting.settle(self.pin, self.address, version, stamp),
+            false => Settled { version, stamp, is_waited_for: false },
+        };
+        Replayed::Installed { version, stamp, is_waited_for }
+    }
+}
+
+/// Gives the writes of a record that holds rows to `each`.
+pub(super) fn for_each_write<D: Dependency>(
+    record: &RecordReader<'_, D>,
+    mut each: impl FnMut(Stamp, LoggedWrite<'_>),
+) {
+    let stamp = record.header().stamp;
+    assert!(stamp > Stamp::ZERO, "a record has a stamp, an absent row none");
+    match record.payload() {
+        PayloadReader::Values(writes) => {
+            let lost = faults::lost_name(|note| writes.clone().for_each(note));
+            writes.filter(|write| !faults::is_lost(lost, write)).for_each(|write| each(stamp, write));
+        }
+        // What rows were before says nothing of what they become, whatever the order.
+        PayloadReader::Physiological(images) => images.writes().for_each(|write| each(stamp, write)),
+        PayloadReader::InParts(_) => unreachable!("the parts of a record are replayed, not what names them"),
+        PayloadReader::Command(_) => unreachable!("commands are replayed in their order, by transactions"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What changed in versions that replay has not met yet. Each waits until the row stands at its base.
 //!
 //! Invariants:
-//! - Whoever adds, takes or drops what waits for a record holds the record's lock, and the record is marked exactly as long as
-//!   something waits for it. So a row for which nothing waits costs no look-up here.
+//! - Whoever adds, takes or drops what waits for a record holds the record's lock, or owns the record alone, and it is marked
+//!   exactly as long as something waits for it. So a row for which nothing waits costs no look-up here.
 //! - What waits for a row is newer than the row. Of what waits the oldest is looked at and nothing else: many changes of one row
 //!   may wait.
 //! - Memory: records are read in the order of their stamps, about. Where more waits than a bound, only who replays what comes
@@ -15,7 +15,7 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use osier_memory::sync::{Mutex, lock};
-use osier_memory::{AddressMap, Held, Pin, Record, VersionBox};
+use osier_memory::{AddressMap, Pin, VersionBox};
 
 use crate::ids::{Stamp, TableId};
 use crate::log::format::payload::delta::Delta;
@@ -89,30 +89,31 @@ impl WaitingDeltas {
         &self.shards[address / 16 % SHARDS]
     }
 
-    /// Lets a delta of a row of `table` wait for its record, whose lock the caller holds. It may wait there already.
-    pub(crate) fn add(&self, table: TableId, (record, key): (Held<Record>, &[u8]), stamp: Stamp, delta: Delta<'_>) {
-        let mut rows = lock(self.shard(record.address()));
+    /// Lets a delta of a row of `table` wait for the record at this address, whose lock the caller holds, or which is its own. It
+    /// may wait there already.
+    pub(crate) fn add(&self, table: TableId, (address, key): (usize, &[u8]), stamp: Stamp, delta: Delta<'_>) {
+        let mut rows = lock(self.shard(address));
         let row = || {
             self.bytes.fetch_add((ROW_BYTES + key.len()) as u64, Ordering::Relaxed);
             Row { table, key: key.into(), waiting: BTreeMap::new() }
         };
-        if let Entry::Vacant(place) = rows.entry(record.address()).or_insert_with(row).waiting.entry(stamp) {
+        if let Entry::Vacant(place) = rows.entry(address).or_insert_with(row).waiting.entry(stamp) {
             let waiting = place.insert(Waiting { base: delta.base, body: delta.body.into() });
             self.bytes.fetch_add(waiting.memory_bytes(), Ordering::Relaxed);
         }
     }
 
     /// Returns what becomes of a row that gets `version` under `stamp`: what waits for that is applied, and then what waits for
-    /// the result; what is not newer is dropped. The caller holds the record's lock.
+    /// the result; what is not newer is dropped. The caller holds the record's lock, or owns it.
     pub(crate) fn settle(
         &self,
         pin: &Pin<'_>,
-        record: Held<Record>,
+        address: usize,
         mut version: Option<VersionBox>,
         mut stamp: Stamp,
     ) -> Settled {
-        let mut rows = lock(self.shard(record.address()));
-        let row = rows.get_mut(&record.address()).expect("something waits for a record that is marked");
+        let mut rows = lock(self.shard(address));
+        let row = rows.get_mut(&address).expect("something waits for a record that is marked");
         while let Some(oldest) = row.waiting.first_entry() {
             if faults::still_waits(*oldest.key() > stamp) {
                 let (next, Waiting { base, body }) = (*oldest.key(), oldest.get());
@@ -125,7 +126,7 @@ impl WaitingDeltas {
         let is_waited_for = !row.waiting.is_empty();
         if !is_waited_for {
             self.bytes.fetch_sub((ROW_BYTES + row.key.len()) as u64, Ordering::Relaxed);
-            rows.remove(&record.address());
+            rows.remove(&address);
         }
         Settled { version, stamp, is_waited_for }
     }

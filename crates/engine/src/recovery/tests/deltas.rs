@@ -6,7 +6,7 @@ use osier_memory::Epochs;
 
 use super::world::{TABLE, Txn, World, encoded_writes, plain, put};
 use crate::catalog::{Catalog, TABLES, TableRow};
-use crate::config::{Config, Protocol};
+use crate::config::{Config, Protocol, RowReplayKind};
 use crate::error::RecoveryError;
 use crate::ids::{DatabaseId, Generation, LogOffset, Stamp, StreamId, TableId};
 use crate::io::BLOCK_BYTES;
@@ -19,7 +19,7 @@ use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::record::{self, Entry};
 use crate::recovery::postconditions::expect_bases;
 use crate::recovery::replay::machine::{ReplayBatch, ReplayMachine};
-use crate::recovery::replay::values::ValueMachine;
+use crate::recovery::replay::rows::RowMachine;
 use crate::recovery::replay::waiting::WaitingDeltas;
 use crate::table::store::Store;
 use crate::table::{Schema, Type};
@@ -57,16 +57,20 @@ fn a_log_of_fixed_width_is_recovered_for_ever() {
 /// A store with a table, and a machine that is fed one transaction after the other.
 struct Replay {
     store: Store,
-    machine: ValueMachine,
+    config: Config,
+    machine: RowMachine,
     waiting: Arc<WaitingDeltas>,
     stamp: u64,
 }
 
 impl Replay {
-    fn new() -> Replay {
+    fn new(kind: RowReplayKind) -> Replay {
+        let config = Config::new("/db").recovery_rows(kind);
         let (store, waiting) = (Store::new(Epochs::new(4)), Arc::new(WaitingDeltas::new()));
-        let machine = ValueMachine::new(&store, &Config::new("/db"), &waiting).unwrap();
-        let mut replay = Replay { store, machine, waiting, stamp: 0 };
+        let (mut machines, _) = RowMachine::for_threads(&store, &config, &waiting, 1).unwrap();
+        let mut machine = machines.remove(0);
+        machine.begin();
+        let mut replay = Replay { store, config, machine, waiting, stamp: 0 };
         let catalog = Catalog::new(&replay.store).unwrap();
         let schema = Schema::builder("t").column("id", Type::Int64).column("n", Type::Int64).primary_key(["id"]);
         let row = TableRow { id: TABLE, definition: schema.build().unwrap().encode() };
@@ -92,9 +96,16 @@ impl Replay {
     }
 
     fn ended(mut self) -> Result<(), RecoveryError> {
+        while self.machine.finish() {}
         while self.machine.merge() {}
+        RowMachine::complete(&self.config, vec![self.machine]).unwrap();
         expect_bases(&self.store, &self.waiting)
     }
+}
+
+/// Begins a replay of each kind.
+fn replays() -> [Replay; 3] {
+    [RowReplayKind::Plr, RowReplayKind::Llr, RowReplayKind::LlrP].map(Replay::new)
 }
 
 /// The key of row 7.
@@ -108,31 +119,37 @@ fn delta(base: Stamp) -> Change<'static> {
 
 #[test]
 fn a_row_whose_base_is_missing_is_named() {
-    let mut replay = Replay::new();
-    replay.write(TABLE, &key(), Change::Put(&[1; 16]));
-    let stamp = replay.write(TABLE, &key(), delta(Stamp(15)));
-    let error = replay.ended().unwrap_err();
-    assert!(matches!(&error, RecoveryError::MissingVersion { base: Stamp(15), stamp: of, .. } if *of == stamp));
-    let text = error.to_string();
-    assert!(text.contains("row (id)=(7) of table `t` cannot be recovered") && text.contains("osier salvage"), "{text}");
-    assert_eq!(error.sqlstate(), "XX001");
+    for mut replay in replays() {
+        replay.write(TABLE, &key(), Change::Put(&[1; 16]));
+        let stamp = replay.write(TABLE, &key(), delta(Stamp(15)));
+        let error = replay.ended().unwrap_err();
+        assert!(matches!(&error, RecoveryError::MissingVersion { base: Stamp(15), stamp: of, .. } if *of == stamp));
+        let text = error.to_string();
+        assert!(
+            text.contains("row (id)=(7) of table `t` cannot be recovered") && text.contains("osier salvage"),
+            "{text}"
+        );
+        assert_eq!(error.sqlstate(), "XX001");
+    }
 }
 
 #[test]
 fn a_delta_that_does_not_fit_its_base_is_damage() {
-    let mut replay = Replay::new();
-    let base = replay.write(TABLE, &key(), Change::Put(&[1; 8]));
-    replay.write(TABLE, &key(), delta(base));
-    assert!(matches!(replay.ended(), Err(RecoveryError::MissingVersion { .. })));
+    for mut replay in replays() {
+        let base = replay.write(TABLE, &key(), Change::Put(&[1; 8]));
+        replay.write(TABLE, &key(), delta(base));
+        assert!(matches!(replay.ended(), Err(RecoveryError::MissingVersion { .. })));
+    }
 }
 
 #[test]
 fn what_waits_for_a_row_that_is_gone_or_a_table_that_was_dropped_is_none() {
-    let mut replay = Replay::new();
-    replay.write(TABLE, &key(), delta(Stamp(5)));
-    replay.write(TABLE, &key(), Change::Delete);
-    replay.write(TableId(TABLE.0 + 1), &key(), delta(Stamp(5)));
-    replay.ended().unwrap();
+    for mut replay in replays() {
+        replay.write(TABLE, &key(), delta(Stamp(5)));
+        replay.write(TABLE, &key(), Change::Delete);
+        replay.write(TableId(TABLE.0 + 1), &key(), delta(Stamp(5)));
+        replay.ended().unwrap();
+    }
 }
 
 /// Its checksum holds, and what it names cannot be: no such place is in the log.

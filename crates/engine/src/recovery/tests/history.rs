@@ -10,7 +10,7 @@ use fastrand::Rng;
 
 use super::stamps;
 use super::world::{Rows, TABLE, Txn, World, record_bytes};
-use crate::config::Protocol;
+use crate::config::{Protocol, RowReplayKind};
 use crate::ids::Stamp;
 use crate::io::BLOCK_BYTES;
 use crate::log::format::batch::header_bytes;
@@ -254,6 +254,7 @@ fn check(protocol: Protocol, seed: u64) -> usize {
     let mut world = World::new(protocol, rng.u32(1..5));
     world.config.recovery_buffer_bytes = if rng.bool() { 0 } else { 1 << 20 };
     world.config.recovery_threads = rng.usize(1..4);
+    world.config.recovery_rows = [RowReplayKind::Plr, RowReplayKind::Llr, RowReplayKind::LlrP][seed as usize % 3];
     let (mut survivors, mut rows, mut dead) = (Vec::new(), Rows::new(), 0);
     for _ in 0..4 {
         let floor = world.manifest().current.floor.0;

@@ -1,14 +1,14 @@
-//! The law of [`ReplayMachine`] for values: random histories of which something may be missing, fed to several machines in random
-//! orders, against an oracle.
+//! The law of [`ReplayMachine`] for values: random histories of which something may be missing, or is in a checkpoint, fed to
+//! several machines of each kind in random orders, against an oracle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fastrand::Rng;
-use osier_memory::Epochs;
+use osier_memory::{Epochs, Record};
 
 use super::world::{Rows, TABLE, World, encoded_writes, rows};
-use crate::config::Protocol;
+use crate::config::{Protocol, RowReplayKind};
 use crate::ids::{DatabaseId, Generation, LogOffset, Stamp, StreamId};
 use crate::log::format::LogIdentity;
 use crate::log::format::layout::RecordLayout;
@@ -16,7 +16,8 @@ use crate::log::format::payload::delta::{self, Delta};
 use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::record::{self, Entry};
 use crate::recovery::replay::machine::{ReplayBatch, ReplayMachine};
-use crate::recovery::replay::values::ValueMachine;
+use crate::recovery::replay::rows::RowMachine;
+use crate::recovery::replay::values::version_of;
 use crate::recovery::replay::waiting::WaitingDeltas;
 use crate::table::store::Store;
 
@@ -146,7 +147,7 @@ fn encoded(Txn { stamp, writes }: &Txn, log: &LogIdentity) -> Vec<u8> {
 }
 
 /// Feeds records to a machine, in batches.
-fn feed(machine: &mut ValueMachine, log: &LogIdentity, records: &[Vec<u8>], rng: &mut Rng) {
+fn feed(machine: &mut RowMachine, log: &LogIdentity, records: &[Vec<u8>], rng: &mut Rng) {
     let mut records = records.iter().peekable();
     while records.peek().is_some() {
         let mut batch = machine.batch();
@@ -156,65 +157,103 @@ fn feed(machine: &mut ValueMachine, log: &LogIdentity, records: &[Vec<u8>], rng:
                 Entry::Part(_) | Entry::Skip(_) => unreachable!("no skip was written"),
             }
         }
+        drop(batch);
+        machine.tend(rng.bool());
     }
 }
 
-/// What several machines leave of a random history, and what they should; `in_turns`: without threads; `is_whole`: nothing is
-/// missing.
-fn replayed(seed: u64, in_turns: bool, is_whole: bool) -> (Left, Left) {
+/// Puts what `history` leaves into the store, as a checkpoint does.
+fn load(store: &Store, history: &[Txn]) {
+    let mut participant = store.epochs().register().unwrap();
+    let pin = participant.pin();
+    for ((table, key), (stamp, row)) in expected(history).rows {
+        let row = version_of(&pin, (stamp, Stamp::ZERO), &row);
+        store.tree(table).get_or_insert(&pin, &key, |_| Record::new_present(&key, row));
+    }
+}
+
+/// How a history is replayed.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    kind: RowReplayKind,
+    /// Without threads.
+    in_turns: bool,
+    /// Nothing is missing.
+    is_whole: bool,
+}
+
+/// What several machines leave of a random history, and what they should.
+fn replayed(seed: u64, Way { kind, in_turns, is_whole }: Way) -> (Left, Left) {
     let mut rng = Rng::with_seed(seed);
     let mut history = history(&mut rng);
     if !is_whole {
         history.retain(|_| rng.u8(..10) > 0);
     }
     let log = LogIdentity::new(DatabaseId(1), Generation(1), StreamId(0), 1);
+    // What comes first is in a checkpoint, in some seeds.
+    let loaded = if is_whole && seed.is_multiple_of(3) { rng.u64(1..60) } else { 0 };
+    let loaded = history.partition_point(|txn| txn.stamp <= loaded);
     let mut fed: Vec<Vec<u8>> = Vec::new();
-    for txn in &history {
+    for txn in &history[loaded..] {
         fed.extend(vec![encoded(txn, &log); rng.usize(1..3)]);
     }
     rng.shuffle(&mut fed);
 
-    let (world, store) = (World::new(Protocol::Poplar, 1), Store::new(Epochs::new(8)));
+    let (mut world, store) = (World::new(Protocol::Poplar, 1), Store::new(Epochs::new(8)));
+    world.config.recovery_rows = kind;
+    load(&store, &history[..loaded]);
     let waiting = Arc::new(WaitingDeltas::new());
-    let machine = |_| ValueMachine::new(&store, &world.config, &waiting).unwrap();
-    let mut machines: Vec<_> = (0..rng.usize(1..5)).map(machine).collect();
+    let (mut machines, _) = RowMachine::for_threads(&store, &world.config, &waiting, rng.usize(1..5)).unwrap();
+    machines.iter_mut().for_each(RowMachine::begin);
     if in_turns {
         while !fed.is_empty() {
             let rest = fed.split_off(rng.usize(..fed.len()));
             let at = rng.usize(..machines.len());
             feed(&mut machines[at], &log, &rest, &mut rng);
         }
+        while machines.iter_mut().filter_map(|machine| machine.finish().then_some(())).count() > 0 {}
     } else {
-        let share = fed.len().div_ceil(machines.len());
+        let share = fed.len().div_ceil(machines.len()).max(1);
+        let mut shares: Vec<_> = fed.chunks(share).collect();
+        shares.resize(machines.len(), &[]);
         std::thread::scope(|scope| {
-            for (machine, fed) in machines.iter_mut().zip(fed.chunks(share)) {
+            for (machine, fed) in machines.iter_mut().zip(shares) {
                 let mut rng = rng.fork();
-                scope.spawn(move || feed(machine, &log, fed, &mut rng));
+                scope.spawn(move || {
+                    feed(machine, &log, fed, &mut rng);
+                    while machine.finish() {}
+                });
             }
         });
     }
+    let mut merged = Vec::new();
     while !machines.is_empty() {
         let at = rng.usize(..machines.len());
         if !machines[at].merge() {
-            machines.swap_remove(at);
+            merged.push(machines.swap_remove(at));
         }
     }
+    RowMachine::complete(&world.config, merged).unwrap();
     let waited_for = waiting.left().into_iter().map(|row| row.key.into()).collect();
     (Left { rows: rows(&store), waited_for }, expected(&history))
 }
 
+const KINDS: [RowReplayKind; 3] = [RowReplayKind::Plr, RowReplayKind::Llr, RowReplayKind::LlrP];
+
 #[test]
 fn any_order_split_and_repetition_leaves_the_last_writes() {
-    let mut without_base = 0;
-    for seed in 0..400 {
-        let is_whole = seed % 2 > 0;
-        let (left, expected) = replayed(seed, seed % 4 > 0, is_whole);
-        assert!(!expected.rows.is_empty(), "seed {seed} deletes everything");
-        assert!(!is_whole || expected.waited_for.is_empty(), "seed {seed}: nothing is missing");
-        without_base += expected.waited_for.len();
-        assert_eq!(left, expected, "seed {seed}");
+    for kind in KINDS {
+        let mut without_base = 0;
+        for seed in 0..400 {
+            let way = Way { kind, in_turns: seed % 4 > 0, is_whole: seed % 2 > 0 };
+            let (left, expected) = replayed(seed, way);
+            assert!(!expected.rows.is_empty(), "seed {seed} deletes everything");
+            assert!(!way.is_whole || expected.waited_for.is_empty(), "seed {seed}: nothing is missing");
+            without_base += expected.waited_for.len();
+            assert_eq!(left, expected, "seed {seed}, {way:?}");
+        }
+        assert!(without_base > 100, "{without_base} rows without a base");
     }
-    assert!(without_base > 100, "{without_base} rows without a base");
 }
 
 #[cfg(feature = "mutations")]
@@ -232,14 +271,18 @@ fn the_law_tells_machines_that_break_it() {
         Mutation::DeltaDropped,
         Mutation::WaitingForgotten,
     ];
-    for mutation in mutations {
+    let of_owners = [Mutation::OwnersDisagree, Mutation::OwnedTombstoneDropped];
+    let of_owners = of_owners.map(|mutation| (RowReplayKind::LlrP, mutation));
+    let of_all = KINDS.into_iter().flat_map(|kind| mutations.map(|mutation| (kind, mutation)));
+    for (kind, mutation) in of_all.chain(of_owners) {
         build_in(&[mutation]);
-        let is_broken = |seed| match catch_unwind(|| replayed(seed, true, true)) {
+        let way = Way { kind, in_turns: true, is_whole: true };
+        let is_broken = |seed| match catch_unwind(|| replayed(seed, way)) {
             Ok((left, expected)) => left != expected,
             Err(_) => true,
         };
         let is_seen = (0..20).any(is_broken);
         build_in(&[]);
-        assert!(is_seen, "{mutation:?} is not seen");
+        assert!(is_seen, "{mutation:?} is not seen by {kind}");
     }
 }
