@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use osier::Protocol;
-use osier::config::{CheckpointKind, ConcurrencyControlKind, Locking, Logged};
+use osier::config::{CheckpointKind, ConcurrencyControlKind, Locking, Logged, RowReplayKind};
 use osier_testkit::simulation::mutations::{CASES, Case, table};
 use osier_testkit::simulation::{Choices, Failure, Profile, Summary, run};
 
@@ -50,6 +50,9 @@ struct Options {
     /// The kind of checkpoints that are taken; otherwise each seed draws whether there are any.
     #[arg(long)]
     checkpoints: Option<Kind>,
+    /// How recovery replays rows; otherwise each seed draws that, and faults have it as it ships.
+    #[arg(long)]
+    rows: Option<Rows>,
     /// What the seeds concentrate on; otherwise drawn.
     #[arg(long)]
     profile: Option<Profile>,
@@ -106,6 +109,13 @@ enum Kind {
     Fuzzy,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Rows {
+    Plr,
+    Llr,
+    LlrP,
+}
+
 impl Options {
     fn choices(&self) -> Choices {
         let protocol = self.protocol.map(|protocol| match protocol {
@@ -142,8 +152,13 @@ impl Options {
             Waits::WoundWait => Locking::WoundWait,
             Waits::Detect => Locking::Detect,
         });
+        let rows = self.rows.map(|rows| match rows {
+            Rows::Plr => RowReplayKind::Plr,
+            Rows::Llr => RowReplayKind::Llr,
+            Rows::LlrP => RowReplayKind::LlrP,
+        });
         let (streams, profile) = (self.streams, self.profile);
-        Choices { protocol, control, locking, streams, logged, checkpoints, profile, mutations }
+        Choices { protocol, control, locking, streams, logged, checkpoints, rows, profile, mutations }
     }
 }
 

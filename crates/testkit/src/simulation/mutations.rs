@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use osier::Protocol;
-use osier::config::{CheckpointKind, ConcurrencyControlKind, Logged};
+use osier::config::{CheckpointKind, ConcurrencyControlKind, Logged, RowReplayKind};
 use osier::failpoint::Mutation;
 
 use super::{Choices, Profile, run};
@@ -35,6 +35,8 @@ pub struct Case {
     pub logged: Option<Logged>,
     /// The kind of checkpoints that shows it best; otherwise drawn, if there are any.
     pub checkpoints: Option<CheckpointKind>,
+    /// How recovery replays rows where it shows; otherwise as it ships.
+    pub rows: Option<RowReplayKind>,
     /// What seeds concentrate on that show it best; otherwise drawn.
     pub profile: Option<Profile>,
     /// What it breaks is that the database opens, that a wait ends or that the engine goes on: there is a check of its own
@@ -52,9 +54,21 @@ struct Caught {
 }
 
 const fn case(mutation: Mutation, what: &'static str, invariant: &'static str) -> Case {
-    let (protocol, streams, logged, checkpoints, profile) = (None, None, None, None, None);
+    let (protocol, streams, logged, checkpoints, rows, profile) = (None, None, None, None, None, None);
     let control = ConcurrencyControlKind::Optimistic;
-    Case { mutation, what, invariant, control, protocol, streams, logged, checkpoints, profile, is_refused: false }
+    Case {
+        mutation,
+        what,
+        invariant,
+        control,
+        protocol,
+        streams,
+        logged,
+        checkpoints,
+        rows,
+        profile,
+        is_refused: false,
+    }
 }
 
 impl Case {
@@ -133,6 +147,11 @@ impl Case {
 
     const fn profile(self, profile: Profile) -> Case {
         Case { profile: Some(profile), ..self }
+    }
+
+    /// With this way to replay rows.
+    const fn rows(self, rows: RowReplayKind) -> Case {
+        Case { rows: Some(rows), ..self }
     }
 
     const fn backup(self) -> Case {
@@ -420,6 +439,13 @@ pub const CASES: &[Case] = &[
     case(Mutation::TombstonesNotReplayed, "a delete that comes before its row is ignored", "last writer wins"),
     case(Mutation::ChunkEndsSegment, "the end of a chunk counts as that of its segment", "the valid prefix is whole"),
     case(Mutation::IndexPieceLost, "one piece of an index is left out", "an index says what rows say").large(),
+    case(Mutation::ReplacedEntryKept, "the entry of a replaced version stays", "an index says what rows say")
+        .rows(RowReplayKind::Llr),
+    case(Mutation::OwnersDisagree, "threads count owners from themselves on", "a row has one owner")
+        .rows(RowReplayKind::LlrP)
+        .refused(),
+    case(Mutation::OwnedTombstoneDropped, "the owner of a row forgets that it is deleted", "last writer wins")
+        .rows(RowReplayKind::LlrP),
     // Epochs and their checkpoints.
     case(Mutation::LateEpoch, "the epoch is drawn after the validation", "P4: an epoch cuts no dependency").epoch(),
     case(Mutation::EpochBeforeLocks, "the epoch is drawn before the locks are held", "P4: an epoch cuts no dependency")
@@ -619,6 +645,7 @@ impl Case {
             Some(Logged::Adaptive) => " with either",
             Some(Logged::Physiological) => " with images",
         };
+        let rows = self.rows.map_or(String::new(), |rows| format!(" with `{rows}`"));
         let locks = match self.control {
             ConcurrencyControlKind::Optimistic => "",
             ConcurrencyControlKind::TwoPhaseLocking => " with locks",
@@ -627,7 +654,7 @@ impl Case {
         let profile = self.profile.map_or(String::new(), |profile| format!(" of `{profile:?}`").to_lowercase());
         let (seeds, verdict) = match &caught {
             Some(caught) => {
-                (format!("{}{profile}{locks}{streams}{logged}{kind}", caught.seeds), shortened(&caught.verdict))
+                (format!("{}{profile}{locks}{streams}{logged}{kind}{rows}", caught.seeds), shortened(&caught.verdict))
             }
             None => (format!("not in {SEEDS_MAX}"), String::new()),
         };
@@ -644,6 +671,7 @@ impl Case {
             streams: self.streams,
             logged: self.logged,
             checkpoints: self.checkpoints,
+            rows: self.rows,
             profile: self.profile,
             mutations: vec![self.mutation],
         };

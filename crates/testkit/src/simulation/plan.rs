@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::Protocol;
-use osier::config::{CheckpointKind, Compression, ConcurrencyControlKind, Locking, Logged, RecoveryKind, ReplayKind};
+use osier::config::{CheckpointKind, Compression, ConcurrencyControlKind, Locking, Logged};
+use osier::config::{RecoveryKind, ReplayKind, RowReplayKind};
 use osier::failpoint::Mutation;
 use osier::failpoint::simulated::Variant;
 
@@ -53,6 +54,8 @@ pub struct Choices {
     pub logged: Option<Logged>,
     /// Checkpoints of this kind are taken; otherwise drawn, also whether there are any.
     pub checkpoints: Option<CheckpointKind>,
+    /// How recovery replays rows; otherwise drawn, or, where there are faults, as it ships.
+    pub rows: Option<RowReplayKind>,
     /// What the seed concentrates on; otherwise drawn.
     pub profile: Option<Profile>,
     /// Faults to build into the engine.
@@ -147,8 +150,8 @@ pub struct Plan {
     pub command_hash_interval: u64,
     /// Whether the database opens before what was logged as commands has run again, where nothing else is wanted of the open.
     pub recovery: RecoveryKind,
-    /// How recovery runs what was logged as commands.
-    pub recovery_replay: ReplayKind,
+    /// How recovery runs what was logged as commands, and replays rows.
+    pub recovery_replay: (ReplayKind, RowReplayKind),
     /// The chance that a transaction is a call of a procedure.
     pub call_share: f64,
     /// What changes between generations.
@@ -304,7 +307,7 @@ impl Plan {
                 0 => RecoveryKind::Instant,
                 _ => RecoveryKind::Whole,
             },
-            recovery_replay: replay(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(7))),
+            recovery_replay: (replay(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(7))), rows(rng, choices)),
             call_share: 0.0,
             changes: Changes::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(61)), choices),
             procedure_share: 0.0,
@@ -578,4 +581,13 @@ fn replay(rng: &mut Rng) -> ReplayKind {
         2 => ReplayKind::Serial,
         _ => ReplayKind::Auto,
     }
+}
+
+/// Each way to replay rows in as many seeds.
+fn rows(rng: &Rng, choices: &Choices) -> RowReplayKind {
+    // From a number of its own.
+    let rng = &mut Rng::with_seed(rng.clone().u64(..).rotate_left(33));
+    let drawn = [RowReplayKind::Plr, RowReplayKind::Llr, RowReplayKind::LlrP][rng.usize(0..3)];
+    let as_shipped = if choices.mutations.is_empty() { drawn } else { RowReplayKind::Auto };
+    choices.rows.unwrap_or(as_shipped)
 }
