@@ -61,8 +61,8 @@ impl Checkpoints {
         self.requests.metrics(now)
     }
 
-    /// Ends the task, after a last checkpoint if the configuration wants one and recovery has left nothing to do. Fails if that checkpoint does, or if the task had
-    /// died.
+    /// Ends the task, after a last checkpoint if the configuration wants one and recovery has left nothing to do. Fails if
+    /// that checkpoint does, or if the task had died.
     pub(crate) fn stop(&self, has_backlog: bool) -> Result<(), Arc<CheckpointError>> {
         let Some(joiner) = lock(&self.joiner).take() else { return Ok(()) };
         let takes_one_more = self.takes_one_more && !has_backlog;

@@ -278,6 +278,18 @@ pub(super) fn awaits_rows() -> bool {
     !has(Mutation::TablesUnawaited)
 }
 
+/// Whether an access waits for the backlog ([`Mutation::BacklogUnread`]).
+#[inline(always)]
+pub(super) fn settles(writes: bool) -> bool {
+    writes || !has(Mutation::BacklogUnread)
+}
+
+/// Whether the keys of a range begin alike ([`Mutation::BacklogRangeAsKey`]).
+#[inline(always)]
+pub(super) fn begin_alike(begin_alike: bool) -> bool {
+    begin_alike || has(Mutation::BacklogRangeAsKey)
+}
+
 /// Whether who writes a row that the backlog reads waits for that ([`Mutation::BacklogOverwritten`]).
 #[inline(always)]
 pub(super) fn settles_readers(writes: bool) -> bool {

@@ -10,8 +10,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::faults;
-use super::shared::Shared;
 use crate::error::LogError;
 use crate::table::{KeyBounds, Table};
 
@@ -20,22 +18,9 @@ use crate::table::{KeyBounds, Table};
 pub(crate) enum Reach<'k> {
     /// One, with this key.
     Key(&'k [u8]),
-    /// Those whose keys lie between these, or whose entries of an index do. So many columns are the first ones of the primary key.
+    /// Those whose keys lie between these, or whose entries of an index do. So many columns are the first ones of the primary
+    /// key.
     Range(&'k KeyBounds, usize),
-}
-
-impl<'k> Reach<'k> {
-    /// Returns what the keys of all these rows begin with, as far as the first `columns`; `None` where they do not begin alike.
-    pub(crate) fn prefix(self, table: &Table, columns: usize) -> Option<&'k [u8]> {
-        let (key, bounds) = match self {
-            _ if columns == 0 => return None,
-            Reach::Range(_, known) if known < columns => return None,
-            Reach::Range(bounds, _) => (bounds.low.as_bytes(), Some(bounds)),
-            Reach::Key(key) => (key, None),
-        };
-        let prefix = &key[..table.keys.prefix_len(key, columns).ok()?];
-        faults::begin_alike(bounds.is_none_or(|bounds| bounds.begin_with(prefix))).then_some(prefix)
-    }
 }
 
 /// What is done with rows.
@@ -57,19 +42,22 @@ pub struct BacklogMetrics {
     pub waits: u64,
 }
 
+/// Says why who waits for the backlog may not wait any longer.
+pub(crate) type GoesOn<'d> = &'d dyn Fn() -> Result<(), LogError>;
+
 /// A backlog.
 pub(crate) trait Backlog: Send + Sync {
     /// Waits until no transaction is left that this access has to wait for, and has those run first.
     ///
     /// # Errors
     /// The database is closed, or has failed.
-    fn settle(&self, shared: &Shared, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError>;
+    fn settle(&self, goes_on: GoesOn<'_>, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError>;
 
     /// Waits until no transaction is left at all.
     ///
     /// # Errors
     /// As [`Backlog::settle`].
-    fn settle_all(&self, shared: &Shared) -> Result<(), LogError>;
+    fn settle_all(&self, goes_on: GoesOn<'_>) -> Result<(), LogError>;
 
     /// What it had and has.
     fn metrics(&self) -> BacklogMetrics;
@@ -106,27 +94,5 @@ impl OfDatabase {
     /// What it had and has.
     pub(crate) fn metrics(&self) -> BacklogMetrics {
         self.backlog.get().map_or_else(BacklogMetrics::default, |backlog| backlog.metrics())
-    }
-}
-
-impl Shared {
-    /// Before an access to rows: the backlog has none of them any more.
-    ///
-    /// # Errors
-    /// As [`Backlog::settle`].
-    #[inline]
-    pub(super) fn settle(&self, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError> {
-        match self.backlog.get().filter(|_| faults::settles(to)) {
-            None => Ok(()),
-            Some(backlog) => backlog.settle(self, table, reach, to),
-        }
-    }
-
-    /// Waits until the backlog is over.
-    ///
-    /// # Errors
-    /// As [`Backlog::settle`].
-    pub(crate) fn settle_all(&self) -> Result<(), LogError> {
-        self.backlog.get().map_or(Ok(()), |backlog| backlog.settle_all(self))
     }
 }

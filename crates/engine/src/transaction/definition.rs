@@ -380,8 +380,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Writes to a system table, as a part of a definition. What runs again from a log relies on definitions as they are, and goes
-    /// first.
+    /// Writes to a system table, as a part of a definition. What runs again from a log relies on definitions as they are, and
+    /// goes first.
     pub(super) fn write_catalog<T>(
         &self,
         system: &Table,

@@ -5,7 +5,6 @@ use osier_memory::Snapshots;
 use osier_memory::{Held, LockWord, Pin, Record, SPoint, Stamp};
 
 use super::access::{Content, Looked};
-use super::backlog::Use;
 use super::payload::Payload;
 use super::shares::Admitted;
 use super::{Commit, Transaction, TransactionState};
@@ -330,16 +329,4 @@ mod wrapped {
             self.stale.take().unwrap_or_else(|| self.snapshots.committer(pin, overwritten_in))
         }
     }
-}
-
-/// Whether an access waits for the backlog ([`Mutation::BacklogUnread`]).
-#[inline(always)]
-pub(super) fn settles(to: Use) -> bool {
-    to == Use::Write || !has(Mutation::BacklogUnread)
-}
-
-/// Whether the keys of a range begin alike ([`Mutation::BacklogRangeAsKey`]).
-#[inline(always)]
-pub(super) fn begin_alike(begin_alike: bool) -> bool {
-    begin_alike || has(Mutation::BacklogRangeAsKey)
 }

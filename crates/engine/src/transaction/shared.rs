@@ -9,7 +9,7 @@ use osier_memory::{Locks, Snapshots, Swept, Timestamps};
 
 use super::Purge;
 use super::advisory::AdvisoryLocks;
-use super::backlog;
+use super::backlog::{self, Reach, Use};
 use super::counters::Counters;
 use super::debt::Debt;
 use super::figures::Figures;
@@ -22,6 +22,7 @@ use crate::error::{LogError, TransactionError};
 use crate::ids::{Stamp, StreamId};
 use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt};
+use crate::table::Table;
 use crate::table::store::Store;
 use crate::transaction::memory_limit::MemoryLimit;
 
@@ -113,14 +114,38 @@ impl Shared {
     /// # Errors
     /// Why the database has failed, or that it is closed. The wait would have no end where nobody is left to publish it.
     pub(super) fn wait_for_handle(&self, backoff: &mut Backoff) -> Result<(), LogError> {
-        if self.is_closed() {
-            return Err(LogError::Closed);
-        }
-        if let Some(failure) = self.log.failure() {
-            return Err(failure);
-        }
+        self.goes_on()?;
         backoff.wait();
         Ok(())
+    }
+
+    /// Before an access to rows: the backlog has none of them any more.
+    ///
+    /// # Errors
+    /// As [`Backlog::settle`](backlog::Backlog::settle).
+    #[inline]
+    pub(super) fn settle(&self, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError> {
+        match self.backlog.get() {
+            None => Ok(()),
+            Some(backlog) => backlog.settle(&|| self.goes_on(), table, reach, to),
+        }
+    }
+
+    /// Waits until the backlog is over.
+    ///
+    /// # Errors
+    /// As [`Backlog::settle`](backlog::Backlog::settle).
+    pub(crate) fn settle_all(&self) -> Result<(), LogError> {
+        self.backlog.get().map_or(Ok(()), |backlog| backlog.settle_all(&|| self.goes_on()))
+    }
+
+    /// Whether there is something to wait for: why the database has failed, or that it is closed.
+    fn goes_on(&self) -> Result<(), LogError> {
+        match self.log.failure() {
+            _ if self.is_closed() => Err(LogError::Closed),
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
     }
 
     /// Returns the state of concurrency control for a new session.

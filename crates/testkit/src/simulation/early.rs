@@ -1,8 +1,8 @@
 //! Transactions of users while the log of the life before still runs again: a database that opens at once.
 //!
-//! The oracle has to know what was recovered before it can judge anything that comes after it. So these transactions mark what they
-//! change, and what is marked counts as it was before ([`as_it_was`]); when everything has run, it is put back. What they read is
-//! compared with what is there then.
+//! The oracle has to know what was recovered before it can judge anything that comes after it. So these transactions mark what
+//! they change, and what is marked counts as it was before ([`as_it_was`]); when everything has run, it is put back. What they
+//! read is compared with what is there then.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -207,8 +207,8 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Puts back what was changed early, now or in a life before: a crash may have lost that it was put back. `false`: the disk has
-    /// failed.
+    /// Puts back what was changed early, now or in a life before: a crash may have lost that it was put back. `false`: the
+    /// disk has failed.
     pub(super) fn end_early(&self, database: &Database, world: (&SimSpawn, &ManualClock)) -> Result<bool, Failure> {
         if !self.has_marked.get() {
             return Ok(true);

@@ -406,12 +406,12 @@ pub const CASES: &[Case] = &[
     case(Mutation::TablesUnawaited, "who reads a table does not wait for its rows", "O6").calls().refused(),
     case(Mutation::DefinitionsBeside, "definitions run beside calls", "O9").calls().refused(),
     // Instant recovery.
-    case(Mutation::BacklogUnread, "a row is read before its turn has come", "I1").instant().refused(),
-    case(Mutation::BacklogOverwritten, "a row is written before the log has read it", "I1").instant().refused(),
-    case(Mutation::BacklogColumnsOverwritten, "the same of what the log does not change", "I1").instant().refused(),
-    case(Mutation::BacklogRangeAsKey, "of a range only the beginning is waited for", "I1").instant().refused(),
-    case(Mutation::BacklogUncovered, "a checkpoint waits for nothing", "I3").instant().epoch().refused(),
-    case(Mutation::BacklogOfNow, "what runs again is of the present", "I4").instant().multiversion().refused(),
+    case(Mutation::BacklogUnread, "a row is read before its turn has come", "O10").instant().refused(),
+    case(Mutation::BacklogOverwritten, "a row is written before the log has read it", "O10").instant().refused(),
+    case(Mutation::BacklogColumnsOverwritten, "the same of what the log does not change", "O10").instant().refused(),
+    case(Mutation::BacklogRangeAsKey, "of a range only the beginning is waited for", "O10").instant().refused(),
+    case(Mutation::BacklogUncovered, "a checkpoint waits for nothing", "O12").instant().epoch().refused(),
+    case(Mutation::BacklogOfNow, "what runs again is of the present", "O13").instant().multiversion().refused(),
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
     case(Mutation::ReplayBeforeCut, "records are replayed before the cut is known", "P3: what is recovered is closed"),

@@ -148,10 +148,9 @@ pub struct Plan {
     pub images: Images,
     /// So many commands are logged for each hash; zero for none.
     pub command_hash_interval: u64,
-    /// Whether the database opens before what was logged as commands has run again, where nothing else is wanted of the open.
-    pub recovery: RecoveryKind,
-    /// How recovery runs what was logged as commands, and replays rows.
-    pub recovery_replay: (ReplayKind, RowReplayKind),
+    /// Whether the database opens before what was logged as commands has run again, where nothing else is wanted of the open; how
+    /// recovery runs that, and how it replays rows.
+    pub recovery: (RecoveryKind, ReplayKind, RowReplayKind),
     /// The chance that a transaction is a call of a procedure.
     pub call_share: f64,
     /// What changes between generations.
@@ -302,12 +301,7 @@ impl Plan {
             logged: Logged::Values,
             images: Images::default(),
             command_hash_interval: 0,
-            // Half of the seeds.
-            recovery: match rng.clone().u64(..).rotate_left(29) % 2 {
-                0 => RecoveryKind::Instant,
-                _ => RecoveryKind::Whole,
-            },
-            recovery_replay: (replay(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(7))), rows(rng, choices)),
+            recovery: (opens(rng), replay(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(7))), rows(rng, choices)),
             call_share: 0.0,
             changes: Changes::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(61)), choices),
             procedure_share: 0.0,
@@ -572,6 +566,11 @@ fn range<T: Copy + Ord>(rng: &mut Rng, value: impl Fn(&mut Rng) -> T) -> Range<T
         reverse: rng.bool(),
         limit: if rng.u8(0..3) == 0 { rng.usize(0..4) } else { usize::MAX },
     }
+}
+
+/// Half of the seeds open databases at once.
+fn opens(rng: &Rng) -> RecoveryKind {
+    if rng.clone().u64(..).rotate_left(47).is_multiple_of(2) { RecoveryKind::Instant } else { RecoveryKind::Whole }
 }
 
 /// One seed in four runs commands as their procedures allow even where there are vectors, and one in eight one after the other.

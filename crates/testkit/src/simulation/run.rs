@@ -358,7 +358,7 @@ impl<'s> Simulation<'s> {
         let mut config = Config::new("/").dirs(self.directories()).protocol(protocol).streams(streams).logged(logged);
         (config.concurrency_control, config.locking) = control;
         config.command_hash_interval = plan.command_hash_interval;
-        (config.recovery_replay, config.recovery_rows) = plan.recovery_replay;
+        (_, config.recovery_replay, config.recovery_rows) = plan.recovery;
         config.physiological_images = plan.images.after;
         config.physiological_before_images = plan.images.before;
         config.ring_bytes = plan.ring_bytes;

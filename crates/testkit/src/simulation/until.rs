@@ -36,7 +36,7 @@ impl Simulation<'_> {
     /// Opens the database; where that is drawn, as it was at an epoch or a time.
     pub(super) fn open(&self, disk: &SimDisk, config: Config) -> Result<Result<Database, Error>, Failure> {
         let Some(way) = fiber::spared(|| self.way_back(disk, &config))? else {
-            return Ok(self.opened(config.recovery(self.plan.recovery)));
+            return Ok(self.opened(config.recovery(self.plan.recovery.0)));
         };
         let opened = self.opened(config.clone().until(way.until));
         self.trace.line(|| format!("back to {}, planned {:?}: {:?}", way.until, way.planned, opened.as_ref().err()));

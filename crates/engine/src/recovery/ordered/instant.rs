@@ -1,13 +1,13 @@
-//! Instant recovery: a database opens when it is known what is left to run again of its log, and which rows that accesses. The rest
-//! runs while transactions of users go on, first what one of them waits for.
+//! Instant recovery: a database opens when it is known what is left to run again of its log, and which rows that accesses. The
+//! rest runs while transactions of users go on, first what one of them waits for.
 //!
 //! Beyond PACMAN, whose recovery ends before the first new transaction. Invariants (docs/protocols.md, "Instant recovery"):
-//! - What is left defines nothing, and of all its transactions it is known what they access. Whatever stands before the last one of
-//!   which that is not so has run when the database opens.
-//! - The decision what lives is durable, so that nothing which a new transaction observes is ever undone. A crash on the way leaves
-//!   the log as it was, with the new transactions behind it.
-//! - Where a transaction of the log does something else than before, or a thread dies, the database fails: nothing is acknowledged
-//!   from then on.
+//! - What is left defines nothing, and of all its transactions it is known what they access. Whatever stands before the last one
+//!   of which that is not so has run when the database opens.
+//! - The decision what lives is durable, so that nothing which a new transaction observes is ever undone. A crash on the way
+//!   leaves the log as it was, with the new transactions behind it.
+//! - Where a transaction of the log does something else than before, or a thread dies, the database fails: nothing is
+//!   acknowledged from then on.
 //! - New transactions rest on what has run, so that nothing may be accepted that differs: then the recovery is whole.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use osier_memory::sync::Backoff;
 use osier_memory::task;
 
 use super::merge::Batch;
-use super::pacman::{self, Accesses, Graph, Plans, Segment};
+use super::pacman::{self, Accesses, Graph, Plans, Runs, Segment};
 use super::replayer::CommandReplayer;
 use super::threads::{Running, Stopped, Threads};
 use super::{Replay, Replayed};
@@ -30,7 +30,7 @@ use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::workers;
 use crate::sizes::at_once_min;
 use crate::table::Table;
-use crate::transaction::backlog::{Backlog, BacklogMetrics, Reach, Use};
+use crate::transaction::backlog::{Backlog, BacklogMetrics, GoesOn, Reach, Use};
 use crate::transaction::shared::Shared;
 
 /// So much of the log is looked at together, at most; of more, the first part runs before the database opens.
@@ -195,7 +195,7 @@ struct Unreplayed {
 
 impl Unreplayed {
     /// Waits until nothing is left that `first_left` gives.
-    fn wait(&self, users: &Shared, first_left: impl Fn() -> Option<u32>) -> Result<(), LogError> {
+    fn wait(&self, goes_on: GoesOn<'_>, first_left: impl Fn() -> Option<u32>) -> Result<(), LogError> {
         let mut backoff = Backoff::new();
         let mut has_waited = false;
         while let Some(at) = first_left() {
@@ -203,12 +203,7 @@ impl Unreplayed {
                 self.waits.fetch_add(1, Ordering::Relaxed);
             }
             while !self.graph.has_run(at) {
-                if users.is_closed() {
-                    return Err(LogError::Closed);
-                }
-                if let Some(failure) = users.log.failure() {
-                    return Err(failure);
-                }
+                goes_on()?;
                 match task::waker() {
                     Some(_) => _ = task::pause(TASK_PAUSE),
                     None => backoff.wait(),
@@ -220,12 +215,12 @@ impl Unreplayed {
 }
 
 impl Backlog for Unreplayed {
-    fn settle(&self, users: &Shared, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError> {
-        self.wait(users, || self.accesses.first_left(&self.graph, table, reach, to))
+    fn settle(&self, goes_on: GoesOn<'_>, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError> {
+        self.wait(goes_on, || self.accesses.first_left(&*self.graph, table, reach, to))
     }
 
-    fn settle_all(&self, users: &Shared) -> Result<(), LogError> {
-        self.wait(users, || self.graph.first_left())
+    fn settle_all(&self, goes_on: GoesOn<'_>) -> Result<(), LogError> {
+        self.wait(goes_on, || self.graph.first_left())
     }
 
     fn metrics(&self) -> BacklogMetrics {

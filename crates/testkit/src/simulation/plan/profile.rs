@@ -128,7 +128,8 @@ impl Plan {
             Profile::Snapshots => self.snapshots(),
             Profile::Calling => self.calling(choices),
             Profile::Instant => {
-                Plan { recovery: RecoveryKind::Instant, procedure_share: 0.01, ..self.calling(choices) }
+                let (_, calls, rows) = self.recovery;
+                Plan { recovery: (RecoveryKind::Instant, calls, rows), procedure_share: 0.01, ..self.calling(choices) }
             }
             Profile::Changing => self.changing(choices),
             Profile::Parts => self.parts(choices),

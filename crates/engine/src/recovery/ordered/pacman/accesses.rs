@@ -1,21 +1,34 @@
 //! Who of a segment accesses what: for whoever comes after all of it, while it is still running.
 //!
-//! Who reads a row waits for the last one that may write it, and who writes one also for those that may read it. Those before them
-//! have run then, because they are waited for in the segment. A read whose order does not count within the segment, as nobody of
-//! it changes what is read, is waited for by whoever writes, one by one.
+//! Who reads a row waits for the last one that may write it, and who writes one also for those that may read it. Those before
+//! them have run then, because they are waited for in the segment. A read whose order does not count within the segment, as
+//! nobody of it changes what is read, is waited for by whoever writes, one by one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use foldhash::fast::RandomState;
+use foldhash::fast::{FixedState, RandomState};
 
-use super::graph::Graph;
-use super::plan::hash;
 use crate::ids::TableId;
 use crate::procedure::analysis::columns_enough;
 use crate::recovery::faults;
 use crate::table::Table;
 use crate::transaction::backlog::{Reach, Use};
+
+/// What runs a segment.
+pub(in super::super) trait Runs {
+    /// Whether a transaction has run.
+    fn has_run(&self, at: u32) -> bool;
+
+    /// Lets a transaction that somebody waits for, and those that it waits for, go before others.
+    fn ask_for(&self, at: u32);
+}
+
+/// Tells key spaces of a table apart.
+pub(super) fn hash(table: TableId, key: &[u8]) -> u64 {
+    FixedState::with_seed(u64::from(table.0)).hash_one(key)
+}
 
 /// Transactions of a segment that are waited for, and how many of the first ones have run.
 #[derive(Debug, Default)]
@@ -30,7 +43,7 @@ impl Waits {
     }
 
     /// Returns the first that has not run, and asks for all that have not.
-    fn first_left(&self, graph: &Graph) -> Option<u32> {
+    fn first_left(&self, graph: &impl Runs) -> Option<u32> {
         let run = self.run.load(Ordering::Relaxed);
         let more = self.numbers[run..].iter().take_while(|number| graph.has_run(**number)).count();
         self.run.fetch_max(run + more, Ordering::Relaxed);
@@ -73,13 +86,19 @@ pub(in super::super) struct Accesses {
 
 impl Accesses {
     /// Returns one that an access has to wait for, if there is one left, and asks for all such.
-    pub(in super::super) fn first_left(&self, graph: &Graph, table: &Table, reach: Reach<'_>, to: Use) -> Option<u32> {
-        let of = self.tables.get(&table.id)?;
+    pub(in super::super) fn first_left(
+        &self,
+        graph: &impl Runs,
+        table: &Table,
+        reach: Reach<'_>,
+        to: Use,
+    ) -> Option<u32> {
+        let of = self.tables.get(&table.id).filter(|_| faults::settles(to == Use::Write))?;
         let one =
             |number: Option<u32>| number.filter(|number| !graph.has_run(*number)).inspect(|at| graph.ask_for(*at));
         let key = |columns: usize| {
             let enough = to == Use::Read || columns <= columns_enough(table.schema());
-            let prefix = reach.prefix(table, columns).filter(|_| enough);
+            let prefix = prefix(table, reach, columns).filter(|_| enough);
             prefix.map(|prefix| (table.id, hash(table.id, prefix)))
         };
         let ordered = match key(of.columns) {
@@ -99,4 +118,16 @@ impl Accesses {
             None => of.all_reads.first_left(graph),
         })
     }
+}
+
+/// Returns what the keys of all these rows begin with, as far as the first `columns`; `None` where they do not begin alike.
+fn prefix<'k>(table: &Table, reach: Reach<'k>, columns: usize) -> Option<&'k [u8]> {
+    let (key, bounds) = match reach {
+        _ if columns == 0 => return None,
+        Reach::Range(_, known) if known < columns => return None,
+        Reach::Range(bounds, _) => (bounds.low.as_bytes(), Some(bounds)),
+        Reach::Key(key) => (key, None),
+    };
+    let prefix = &key[..table.keys.prefix_len(key, columns).ok()?];
+    faults::begin_alike(bounds.is_none_or(|bounds| bounds.begin_with(prefix))).then_some(prefix)
 }

@@ -18,7 +18,7 @@ use osier_memory::sync::{Mutex, lock};
 use super::super::merge::{Batch, LiveRecord};
 use super::super::threads::Schedule;
 use super::Ran;
-use super::accesses::Accesses;
+use super::accesses::{Accesses, Runs};
 use super::plan::{Place, Segment};
 use crate::call::Unordered;
 use crate::ids::Stamp;
@@ -119,11 +119,6 @@ impl Graph {
 }
 
 impl Graph {
-    /// Whether a transaction has run.
-    pub(in super::super) fn has_run(&self, at: u32) -> bool {
-        self.has_run[at as usize].load(Ordering::Acquire)
-    }
-
     /// Returns the first one that has not run.
     pub(in super::super) fn first_left(&self) -> Option<u32> {
         if self.is_over() { None } else { (0..self.places.len() as u32).find(|at| !self.has_run(*at)) }
@@ -132,22 +127,6 @@ impl Graph {
     /// How many have not run.
     pub(in super::super) fn left(&self) -> usize {
         self.left.load(Ordering::Acquire)
-    }
-
-    /// Lets a transaction that somebody waits for, and those that it waits for, go before others.
-    pub(super) fn ask_for(&self, at: u32) {
-        let asked = self.asked.as_ref().expect("others wait for this segment");
-        let mut open = vec![at];
-        while let Some(at) = open.pop() {
-            // SeqCst, as in `ran`: who asks sees that it waits for nobody, or who has run the last one sees that it is asked for.
-            if self.has_run(at) || asked.is_asked_for[at as usize].swap(true, Ordering::SeqCst) {
-                continue;
-            }
-            if self.waits_for[at as usize].load(Ordering::SeqCst) == 0 {
-                lock(&asked.ready).push_back(at);
-            }
-            open.extend(&asked.before[range(&asked.begins, at)]);
-        }
     }
 
     /// Takes one that somebody waits for.
@@ -178,6 +157,27 @@ impl Graph {
             ran.commands += u64::from(batch.is_command(*at as usize));
         }
         ran
+    }
+}
+
+impl Runs for Graph {
+    fn has_run(&self, at: u32) -> bool {
+        self.has_run[at as usize].load(Ordering::Acquire)
+    }
+
+    fn ask_for(&self, at: u32) {
+        let asked = self.asked.as_ref().expect("others wait for this segment");
+        let mut open = vec![at];
+        while let Some(at) = open.pop() {
+            // SeqCst, as in `ran`: who asks sees that it waits for nobody, or who has run the last one sees that it is asked for.
+            if self.has_run(at) || asked.is_asked_for[at as usize].swap(true, Ordering::SeqCst) {
+                continue;
+            }
+            if self.waits_for[at as usize].load(Ordering::SeqCst) == 0 {
+                lock(&asked.ready).push_back(at);
+            }
+            open.extend(&asked.before[range(&asked.begins, at)]);
+        }
     }
 }
 

@@ -26,7 +26,7 @@ use crate::recovery::log_scan::LogScan;
 use crate::sizes::{at_once_min, window_records};
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
-pub(super) use accesses::Accesses;
+pub(super) use accesses::{Accesses, Runs};
 pub(super) use graph::Graph;
 pub(super) use plan::{Place, Plans, Segment, places_from, record};
 

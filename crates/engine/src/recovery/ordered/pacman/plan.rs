@@ -12,15 +12,14 @@
 //! - Key spaces are told apart by a hash. Two that have the same one are taken for one: a transaction waits in vain.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use foldhash::fast::{FixedState, RandomState};
+use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::super::merge::{Batch, LiveRecord};
 use super::super::run::for_each_write;
-use super::accesses::{Accesses, OfKey, OfTable as LastOfTable, Waits as LastWaits};
+use super::accesses::{Accesses, OfKey, OfTable as LastOfTable, Waits as LastWaits, hash};
 use crate::call::{Planner, Unordered};
 use crate::catalog::SEQUENCES;
 use crate::catalog::procedure::VersionKey;
@@ -498,10 +497,6 @@ fn is_reservation(shared: &Shared, write: &LoggedWrite<'_>) -> bool {
             Change::Delta(delta) => !delta.touches(&rows.fixed_range(SEQUENCE_ID)),
             Change::Delete => false,
         }
-}
-
-pub(super) fn hash(table: TableId, key: &[u8]) -> u64 {
-    FixedState::with_seed(u64::from(table.0)).hash_one(key)
 }
 
 #[cfg(test)]
