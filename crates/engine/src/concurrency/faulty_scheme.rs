@@ -225,6 +225,10 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
         self.0.base(pin, writes, reads.filter(|_| !has(Mutation::ReadsUnordered)))
     }
 
+    fn base_of_rows(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp {
+        self.0.base_of_rows(pin, writes)
+    }
+
     fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, at: (StreamId, Stamp)) {
         if has(Mutation::ReadsRaisedLate) {
             let judged = self.validate(pin, writes);

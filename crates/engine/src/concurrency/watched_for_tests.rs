@@ -201,6 +201,10 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.control.base(pin, writes, reads)
     }
 
+    fn base_of_rows(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp {
+        self.control.base_of_rows(pin, writes)
+    }
+
     fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, at: (StreamId, Stamp)) {
         assert!(self.is_locked, "a stamp is drawn with locks held");
         self.control.raise_reads(pin, writes, reads, at);

@@ -271,7 +271,7 @@ impl Inner {
         lock(&self.idle).clear();
         drop(lock(&self.replaying).take());
         // Before the ticker: a last checkpoint needs epochs that go on.
-        let checkpointed = self.checkpoints.stop(self.shared.backlog.get().is_some()).map_err(CloseError::Checkpoint);
+        let checkpointed = self.checkpoints.stop(self.shared.backlog.is_there()).map_err(CloseError::Checkpoint);
         lock(&self.ticker).stop();
         let Some(files) = self.retention.close() else { return checkpointed };
         let ends = self.shared.log.close().map_err(CloseError::Log)?;

@@ -179,7 +179,7 @@ impl<'s> Transaction<'s> {
         key: &KeyBuf,
         intent: Intent,
     ) -> Result<Option<Row<'t>>, Error> {
-        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Read)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::of(intent))?;
         let found = self.look_up(state, &table.primary, key.as_bytes(), intent)?;
         Ok(found.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())))
     }
@@ -275,11 +275,11 @@ impl<'s> Transaction<'s> {
         let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_values(row)?;
         self.check_key(table, &key)?;
-        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let version = self.encode(table, row)?;
         if table.indexes.is_empty() {
             return self.write_blind(state, table, tree_ref, &key, Some(version));
         }
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let ((record, old), is_placeholder) =
             self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes(), Intent::to_write(table))?;
         let write = Write { is_placeholder, ..Write::new(record, tree_ref, Some(version)) };
@@ -328,7 +328,6 @@ impl<'s> Transaction<'s> {
         let state = &mut **self.state();
         let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_key(key)?;
-        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?
         else {

@@ -49,7 +49,7 @@ impl<'s> Transaction<'s> {
         let state = &mut **self.state();
         self.touch(state, table)?;
         let key = table.keys.of_key(key)?;
-        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Read)?;
+        self.shared.settle(table, Reach::Key(key.as_bytes()), Use::Write)?;
         let Lookup::Found(record) = table.primary.get(self.pin(), key.as_bytes()) else { return Ok(None) };
         if !try_access!(state, control => control.try_lock(self.pin(), record))? {
             return Ok(None);

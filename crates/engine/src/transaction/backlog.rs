@@ -7,9 +7,12 @@
 //!
 //! Absent: what is in the backlog, and who runs it (recovery/ordered/instant).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
+use osier_memory::sync::{Mutex, lock};
+
+use crate::concurrency::Intent;
 use crate::error::LogError;
 use crate::table::{KeyBounds, Table};
 
@@ -28,6 +31,13 @@ pub(crate) enum Reach<'k> {
 pub(crate) enum Use {
     Read,
     Write,
+}
+
+impl Use {
+    /// That of an access with this intent: who locks a row to write it waits as if he wrote it at once.
+    pub(crate) fn of(intent: Intent) -> Use {
+        if intent == Intent::Write { Use::Write } else { Use::Read }
+    }
 }
 
 /// What runs again of the log while the database is open.
@@ -67,32 +77,41 @@ pub(crate) trait Backlog: Send + Sync {
 #[derive(Default)]
 pub(crate) struct OfDatabase {
     is_there: AtomicBool,
-    backlog: OnceLock<Arc<dyn Backlog>>,
+    backlog: Mutex<Option<Arc<dyn Backlog>>>,
+    /// When it was over.
+    last: Mutex<BacklogMetrics>,
 }
 
 impl OfDatabase {
     /// There is one, before anybody uses the database.
     pub(crate) fn begin(&self, backlog: Arc<dyn Backlog>) {
-        assert!(self.backlog.set(backlog).is_ok(), "a database has one backlog");
+        assert!(lock(&self.backlog).replace(backlog).is_none(), "a database has one backlog");
         self.is_there.store(true, Ordering::Release);
     }
 
-    /// All of it has run.
+    /// All of it has run; its memory is free when nobody waits for it any more.
     pub(crate) fn is_done(&self) {
+        let backlog = lock(&self.backlog).take();
+        if let Some(backlog) = backlog {
+            *lock(&self.last) = backlog.metrics();
+        }
         self.is_there.store(false, Ordering::Release);
+    }
+
+    /// Whether there is one that is not over.
+    #[inline]
+    pub(crate) fn is_there(&self) -> bool {
+        self.is_there.load(Ordering::Acquire)
     }
 
     /// Returns it, until it is over.
     #[inline]
-    pub(crate) fn get(&self) -> Option<&dyn Backlog> {
-        if !self.is_there.load(Ordering::Acquire) {
-            return None;
-        }
-        self.backlog.get().map(|backlog| &**backlog)
+    pub(crate) fn get(&self) -> Option<Arc<dyn Backlog>> {
+        if self.is_there() { lock(&self.backlog).clone() } else { None }
     }
 
     /// What it had and has.
     pub(crate) fn metrics(&self) -> BacklogMetrics {
-        self.backlog.get().map_or_else(BacklogMetrics::default, |backlog| backlog.metrics())
+        self.get().map_or_else(|| *lock(&self.last), |backlog| backlog.metrics())
     }
 }

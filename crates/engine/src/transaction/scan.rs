@@ -143,7 +143,7 @@ impl<'s> Transaction<'s> {
         (is_index, intent): (bool, Intent),
         bounds: KeyBounds,
     ) -> Result<Scan<'t, 's>, Error> {
-        self.shared.settle(table, Reach::Range(&bounds, columns), Use::Read)?;
+        self.shared.settle(table, Reach::Range(&bounds, columns), Use::of(intent))?;
         if self.at_snapshot().is_some() {
             return Ok(Scan(Kind::AtSnapshot(SnapshotScan::new(self, table, tree, is_index, bounds))));
         }

@@ -19,7 +19,7 @@ use super::image::{damaged, read};
 use super::index::{CHECKPOINTS, Index, ListedFile};
 use super::listed::Listed;
 use crate::call::{Procedures, Replayer};
-use crate::config::{CheckpointKind, Config, Create};
+use crate::config::{CheckpointKind, Config, Create, RecoveryKind};
 use crate::database::Database;
 use crate::directory::manifest::{CheckpointEntry, Manifest};
 use crate::directory::{self, Claim, DirectoryError};
@@ -157,6 +157,8 @@ fn fill(
     let config = Config { create: Create::Never, protocol, streams, logged, checkpoint_kind, ..config };
     config.check()?;
     let mut replayer = Replayer::new(Arc::new(procedures));
+    // What is closed next has run again.
+    let config = config.recovery(RecoveryKind::Whole);
     let db = Database::open_claimed(config, Some((claim, Some(manifest))), &mut replayer)?;
     let recovery = db.recovery().cloned().unwrap_or_default();
     db.close()?;

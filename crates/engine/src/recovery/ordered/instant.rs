@@ -30,6 +30,7 @@ use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::workers;
 use crate::sizes::at_once_min;
 use crate::table::Table;
+use crate::transaction::Purge;
 use crate::transaction::backlog::{Backlog, BacklogMetrics, GoesOn, Reach, Use};
 use crate::transaction::shared::Shared;
 
@@ -40,7 +41,7 @@ const LOOKED_AT_BYTES: usize = 1 << 30;
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Who waits in a thread with others lets them go on for so long.
-const TASK_PAUSE: Duration = Duration::from_micros(50);
+const TASK_PAUSE: Duration = Duration::from_millis(1);
 
 /// Whether a database opens before its log has run again.
 pub(super) fn is_wanted(config: &Config, replayer: &dyn CommandReplayer) -> bool {
@@ -172,13 +173,16 @@ impl Rest {
         let (total, active) = (graph.left(), threads.len());
         stamp.set_users_above(floor);
         threads.go_on_beside_users();
+        // Beside others nobody may purge a key that one of them comes to.
+        let orphans = shared.take_orphans();
         let begun = config.environment.clock.now();
         let running = threads.begin(&config, graph, active);
         let graph = running.schedule().clone();
         let backlog = Arc::new(Unreplayed { graph, accesses, total, waits: AtomicU64::new(0) });
         users.backlog.begin(backlog);
         let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(Signal::new()));
-        let watch = Watch { users: users.clone(), shared, threads, running: Some(running), begun, stop: stop.clone() };
+        let (users, running, has_ended) = (users.clone(), Some(running), false);
+        let watch = Watch { users, shared, threads, running, orphans, begun, stop: stop.clone(), has_ended };
         let spawn = &config.environment.spawn;
         let joiner = spawn.spawn(Replaying::NAME.to_owned(), Box::new(watch), signal.clone())?;
         Ok(Replaying { stop, signal, joiner: Some(joiner) })
@@ -196,22 +200,29 @@ struct Unreplayed {
 impl Unreplayed {
     /// Waits until nothing is left that `first_left` gives.
     fn wait(&self, goes_on: GoesOn<'_>, first_left: impl Fn() -> Option<u32>) -> Result<(), LogError> {
-        let mut backoff = Backoff::new();
+        pause_while(goes_on, || self.graph.is_crowded())?;
         let mut has_waited = false;
         while let Some(at) = first_left() {
             if !std::mem::replace(&mut has_waited, true) {
                 self.waits.fetch_add(1, Ordering::Relaxed);
             }
-            while !self.graph.has_run(at) {
-                goes_on()?;
-                match task::waker() {
-                    Some(_) => _ = task::pause(TASK_PAUSE),
-                    None => backoff.wait(),
-                }
-            }
+            pause_while(goes_on, || !self.graph.has_run(at))?;
         }
         Ok(())
     }
+}
+
+/// Waits while something is so, and the database goes on.
+fn pause_while(goes_on: GoesOn<'_>, is_so: impl Fn() -> bool) -> Result<(), LogError> {
+    let mut backoff = Backoff::new();
+    while is_so() {
+        goes_on()?;
+        match task::waker() {
+            Some(_) => _ = task::pause(TASK_PAUSE),
+            None => backoff.wait(),
+        }
+    }
+    Ok(())
 }
 
 impl Backlog for Unreplayed {
@@ -262,8 +273,11 @@ struct Watch {
     shared: Arc<Shared>,
     threads: Threads<Graph>,
     running: Option<Running<Graph>>,
+    /// What transactions before have left to be purged.
+    orphans: Vec<Purge>,
     begun: Duration,
     stop: Arc<AtomicBool>,
+    has_ended: bool,
 }
 
 impl Watch {
@@ -276,7 +290,7 @@ impl Watch {
             Ok(_) => {
                 // What is to be purged by these sessions users take over.
                 self.threads.clear();
-                self.users.adopt_purges(self.shared.take_orphans());
+                self.users.adopt_purges(self.orphans.drain(..).chain(self.shared.take_orphans()));
                 let took = self.users.config.environment.clock.now().saturating_sub(self.begun);
                 self.users.debt.add(took.as_nanos() as u64);
                 self.users.backlog.is_done();
@@ -289,14 +303,14 @@ impl Watch {
 
 impl Task for Watch {
     fn step(&mut self) -> Step {
-        if self.stop.load(Ordering::SeqCst) {
-            self.running = None;
-            return Step::Done;
+        if let Some(running) = self.running.take_if(|running| running.is_over()) {
+            self.end(running);
+        } else if !self.stop.load(Ordering::SeqCst) {
+            return Step::Idle(Some(LOOK));
         }
-        match self.running.take_if(|running| running.is_over()) {
-            Some(running) => self.end(running),
-            None => return Step::Idle(Some(LOOK)),
-        }
+        // Where it is to stop, whatever is running ends here.
+        self.running = None;
+        self.has_ended = true;
         Step::Done
     }
 }
@@ -304,7 +318,8 @@ impl Task for Watch {
 /// A thread that dies before its work is done leaves users waiting, if the database does not fail.
 impl Drop for Watch {
     fn drop(&mut self) {
-        if self.running.take().is_some() && !self.stop.load(Ordering::SeqCst) {
+        self.running = None;
+        if !self.has_ended && !self.stop.load(Ordering::SeqCst) {
             self.users.log.fail(LogFailure::TaskDied { task: Replaying::NAME.to_owned() });
         }
     }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use foldhash::fast::{FixedState, RandomState};
 
@@ -30,25 +30,33 @@ pub(super) fn hash(table: TableId, key: &[u8]) -> u64 {
     FixedState::with_seed(u64::from(table.0)).hash_one(key)
 }
 
-/// Transactions of a segment that are waited for, and how many of the first ones have run.
+/// Transactions of a segment that are waited for.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     numbers: Box<[u32]>,
+    /// So many of the first ones have run.
     run: AtomicUsize,
+    /// Whether somebody has asked for all of them.
+    is_asked_for: AtomicBool,
 }
 
 impl Waits {
     pub(super) fn new(numbers: impl IntoIterator<Item = u32>) -> Waits {
-        Waits { numbers: numbers.into_iter().collect(), run: AtomicUsize::new(0) }
+        Waits { numbers: numbers.into_iter().collect(), ..Waits::default() }
     }
 
     /// Returns the first that has not run, and asks for all that have not.
     fn first_left(&self, graph: &impl Runs) -> Option<u32> {
-        let run = self.run.load(Ordering::Relaxed);
+        // What has run is seen by whoever learns that from another one, too.
+        let run = self.run.load(Ordering::Acquire);
         let more = self.numbers[run..].iter().take_while(|number| graph.has_run(**number)).count();
-        self.run.fetch_max(run + more, Ordering::Relaxed);
+        if more > 0 {
+            self.run.fetch_max(run + more, Ordering::AcqRel);
+        }
         let left = &self.numbers[run + more..];
-        left.iter().for_each(|number| graph.ask_for(*number));
+        if !left.is_empty() && !self.is_asked_for.swap(true, Ordering::Relaxed) {
+            left.iter().for_each(|number| graph.ask_for(*number));
+        }
         left.first().copied()
     }
 }

@@ -57,13 +57,18 @@ struct Asked {
     is_taken: Vec<AtomicBool>,
     /// Those that wait for nobody.
     ready: Mutex<VecDeque<u32>>,
+    /// How many of the first ones have run.
+    run: AtomicU32,
+    /// How many users are always in the way of, so that they are to stand still.
+    crowded: AtomicU32,
 }
 
 impl Asked {
     fn new(count: usize, edges: &[(u32, u32)]) -> Asked {
         let flags = || (0..count).map(|_| AtomicBool::new(false)).collect();
         let (begins, before) = lists(count, edges.iter().map(|(from, to)| (*to, *from)));
-        Asked { begins, before, is_asked_for: flags(), is_taken: flags(), ready: Mutex::default() }
+        let (run, crowded) = Default::default();
+        Asked { begins, before, is_asked_for: flags(), is_taken: flags(), ready: Mutex::default(), run, crowded }
     }
 }
 
@@ -121,7 +126,16 @@ impl Graph {
 impl Graph {
     /// Returns the first one that has not run.
     pub(in super::super) fn first_left(&self) -> Option<u32> {
-        if self.is_over() { None } else { (0..self.places.len() as u32).find(|at| !self.has_run(*at)) }
+        let asked = self.asked.as_ref().expect("others wait for this segment");
+        let run = asked.run.load(Ordering::Acquire);
+        let more = (run..self.places.len() as u32).take_while(|at| self.has_run(*at)).count() as u32;
+        asked.run.fetch_max(run + more, Ordering::AcqRel);
+        (run + more < self.places.len() as u32).then_some(run + more)
+    }
+
+    /// Whether users are to stand still.
+    pub(in super::super) fn is_crowded(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.crowded.load(Ordering::Relaxed) > 0)
     }
 
     /// How many have not run.
@@ -170,7 +184,8 @@ impl Runs for Graph {
         let mut open = vec![at];
         while let Some(at) = open.pop() {
             // SeqCst, as in `ran`: who asks sees that it waits for nobody, or who has run the last one sees that it is asked for.
-            if self.has_run(at) || asked.is_asked_for[at as usize].swap(true, Ordering::SeqCst) {
+            let is_asked_for = &asked.is_asked_for[at as usize];
+            if self.has_run(at) || is_asked_for.load(Ordering::Relaxed) || is_asked_for.swap(true, Ordering::SeqCst) {
                 continue;
             }
             if self.waits_for[at as usize].load(Ordering::SeqCst) == 0 {
@@ -226,6 +241,15 @@ impl Schedule for Graph {
 
     fn is_over_for(&self, _taken: &Taken) -> bool {
         self.is_over()
+    }
+
+    fn set_crowded(&self, is_crowded: bool) {
+        if let Some(asked) = &self.asked {
+            match is_crowded {
+                true => asked.crowded.fetch_add(1, Ordering::Relaxed),
+                false => asked.crowded.fetch_sub(1, Ordering::Relaxed),
+            };
+        }
     }
 
     fn ran(&self, taken: &mut Taken, at: u32) {

@@ -49,6 +49,9 @@ pub(super) trait Schedule: Send + Sync + 'static {
     /// A record has run.
     fn ran(&self, taken: &mut Self::Taken, at: u32);
 
+    /// Users of the database are always in the way of a record, or are no more: they stand still meanwhile.
+    fn set_crowded(&self, _is_crowded: bool) {}
+
     /// Whether every record has run.
     fn is_over(&self) -> bool;
 

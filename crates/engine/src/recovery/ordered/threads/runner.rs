@@ -91,7 +91,8 @@ impl<S: Schedule> Work for Runner<S> {
                 asked.push_back((at, record));
             }
             rows.retain_mut(RowAhead::advance);
-            let next = again.take().or_else(|| schedule.ready(taken));
+            let retried = again.take();
+            let next = retried.or_else(|| schedule.ready(taken));
             let is_over = next.is_none() && schedule.is_over_for(taken);
             if (next.is_some() || is_over)
                 && let Some(since) = idle_since.take()
@@ -109,8 +110,14 @@ impl<S: Schedule> Work for Runner<S> {
             let record = asked.map_or_else(|| schedule.record(at), |(_, record)| record);
             if !executor.run(schedule.scan(), &record)? {
                 *again = Some(at);
+                if retried.is_none() {
+                    schedule.set_crowded(true);
+                }
                 backoff.wait();
                 return Ok(true);
+            }
+            if retried.is_some() {
+                schedule.set_crowded(false);
             }
             schedule.ran(taken, at);
             *backoff = Backoff::yielding(YIELDS);
