@@ -122,12 +122,12 @@ fn put_all_back(transaction: &Transaction<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts a procedure in its own place.
+/// Puts a procedure in its own place, if there is one, and what it names.
 fn redefine(transaction: &Transaction<'_>, slot: u8) -> Result<(), Error> {
-    match transaction.procedure(&procedures::name(slot)) {
-        Ok(program) => transaction.replace_procedure(&program),
+    let program = transaction.procedure(&procedures::name(slot));
+    match program.and_then(|program| transaction.replace_procedure(&program)) {
         Err(error) if error.is_conflict() || matches!(error, Error::Log(_)) => Err(error),
-        Err(_) => Ok(()),
+        _ => Ok(()),
     }
 }
 
