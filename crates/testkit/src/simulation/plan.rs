@@ -301,7 +301,11 @@ impl Plan {
             logged: Logged::Values,
             images: Images::default(),
             command_hash_interval: 0,
-            recovery: (opens(rng), replay(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(7))), rows(rng, choices)),
+            recovery: (
+                RecoveryKind::Whole,
+                replay(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(7))),
+                rows(rng, choices),
+            ),
             call_share: 0.0,
             changes: Changes::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(61)), choices),
             procedure_share: 0.0,
@@ -566,11 +570,6 @@ fn range<T: Copy + Ord>(rng: &mut Rng, value: impl Fn(&mut Rng) -> T) -> Range<T
         reverse: rng.bool(),
         limit: if rng.u8(0..3) == 0 { rng.usize(0..4) } else { usize::MAX },
     }
-}
-
-/// Half of the seeds open databases at once.
-fn opens(rng: &Rng) -> RecoveryKind {
-    if rng.clone().u64(..).rotate_left(47).is_multiple_of(2) { RecoveryKind::Instant } else { RecoveryKind::Whole }
 }
 
 /// One seed in four runs commands as their procedures allow even where there are vectors, and one in eight one after the other.

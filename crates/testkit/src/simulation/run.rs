@@ -20,7 +20,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use osier::call::Procedures;
 use osier::checkpoint::CheckpointState;
-use osier::config::CheckpointKind;
+use osier::config::{CheckpointKind, RecoveryKind};
+
 use osier::inspect::verify;
 use osier::io::{Clock, Disk, Environment, Spawn};
 use osier::{Config, Database, Error, Metrics, Protocol, RecoveryError, RestoreReport, restore_with};
@@ -396,7 +397,11 @@ impl<'s> Simulation<'s> {
     }
 
     pub(super) fn functions(&self) -> Procedures {
-        if self.plan.call_share > 0.0 { procedures::functions() } else { Procedures::new() }
+        if self.plan.call_share > 0.0 && self.plan.recovery.0 == RecoveryKind::Whole {
+            procedures::functions()
+        } else {
+            Procedures::new()
+        }
     }
 
     /// Compares what was recovered with what the oracle allows.

@@ -5,7 +5,7 @@
 
 use fastrand::Rng;
 use osier::Protocol;
-use osier::config::{CheckpointKind, Logged};
+use osier::config::{CheckpointKind, Logged, RecoveryKind};
 
 use super::{Changes, Checkpoints, Choices, Declared, Generator, Operation, Plan, Profile, TransactionId, procedures};
 
@@ -97,7 +97,8 @@ impl Plan {
             draws_values: self.sequence_share > 0.0,
             draws_mostly: lags,
             statements_max: self.statements_max,
-            has_function: !lags,
+            // Who registers functions waits for all that has to run again.
+            has_function: !lags && self.recovery.0 == RecoveryKind::Whole,
             indexed_is_read: self.indexed_is_read,
         }
     }
