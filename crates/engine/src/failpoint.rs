@@ -129,8 +129,6 @@ pub enum Mutation {
     BacklogColumnsOverwritten,
     /// A range is waited for as if its rows had the key with which it begins.
     BacklogRangeAsKey,
-    /// A checkpoint is taken before everything has run again.
-    BacklogUncovered,
     /// What runs again while the database is open is of the epoch in which it does.
     BacklogOfNow,
     /// A stream says that an epoch is over in it when it has written its first records.

@@ -17,12 +17,6 @@ pub(super) fn begins_after_boundary(begins: Vec<StreamBegin>, log: &CommitLog) -
     begins
 }
 
-/// Whether a checkpoint waits for what is to run again ([`Mutation::BacklogUncovered`]).
-#[inline(always)]
-pub(super) fn waits_for_backlog(has_backlog: bool) -> bool {
-    has_backlog && !has(Mutation::BacklogUncovered)
-}
-
 /// Whether the transactions of the checkpoint have ended ([`Mutation::EarlyScan`]).
 #[inline(always)]
 pub(super) fn have_ended(have_ended: bool) -> bool {

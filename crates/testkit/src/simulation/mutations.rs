@@ -410,7 +410,6 @@ pub const CASES: &[Case] = &[
     case(Mutation::BacklogOverwritten, "a row is written before the log has read it", "O10").instant().refused(),
     case(Mutation::BacklogColumnsOverwritten, "the same of what the log does not change", "O10").instant().refused(),
     case(Mutation::BacklogRangeAsKey, "of a range only the beginning is waited for", "O10").instant().refused(),
-    case(Mutation::BacklogUncovered, "a checkpoint waits for nothing", "O12").instant().epoch().refused(),
     case(Mutation::BacklogOfNow, "what runs again is of the present", "O13").instant().multiversion().refused(),
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
