@@ -31,7 +31,7 @@ impl Plan {
     pub(super) fn changing(self, choices: &Choices) -> Plan {
         let plan = self.calling(choices);
         let mut weights = plan.weights;
-        (weights[5], weights[6], weights[15]) = (2, 2, 4);
+        (weights[5], weights[6], weights[15]) = (2, 2, 8);
         let shares = Shares { awaited: 0.5, ..plan.shares };
         let generations = plan.generations.max(5);
         Plan { generations, extra_share: 0.6, operations_max: 6, weights, shares, ..plan }
