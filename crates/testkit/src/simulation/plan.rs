@@ -301,11 +301,7 @@ impl Plan {
             logged: Logged::Values,
             images: Images::default(),
             command_hash_interval: 0,
-            recovery: (
-                RecoveryKind::Whole,
-                replay(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(7))),
-                rows(rng, choices),
-            ),
+            recovery: recovery(rng, choices),
             call_share: 0.0,
             changes: Changes::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(61)), choices),
             procedure_share: 0.0,
@@ -572,20 +568,16 @@ fn range<T: Copy + Ord>(rng: &mut Rng, value: impl Fn(&mut Rng) -> T) -> Range<T
     }
 }
 
-/// One seed in four runs commands as their procedures allow even where there are vectors, and one in eight one after the other.
-fn replay(rng: &mut Rng) -> ReplayKind {
-    match rng.u8(0..8) {
+/// How recovery goes, from numbers of its own: commands as their procedures allow even where there are vectors in one seed of
+/// four, one after the other in one of eight; each way to replay rows in as many seeds.
+fn recovery(rng: &Rng, choices: &Choices) -> (RecoveryKind, ReplayKind, RowReplayKind) {
+    let apart = |turn| Rng::with_seed(rng.clone().u64(..).rotate_left(turn));
+    let commands = match apart(7).u8(0..8) {
         0 | 1 => ReplayKind::Pacman,
         2 => ReplayKind::Serial,
         _ => ReplayKind::Auto,
-    }
-}
-
-/// Each way to replay rows in as many seeds.
-fn rows(rng: &Rng, choices: &Choices) -> RowReplayKind {
-    // From a number of its own.
-    let rng = &mut Rng::with_seed(rng.clone().u64(..).rotate_left(33));
-    let drawn = [RowReplayKind::Plr, RowReplayKind::Llr, RowReplayKind::LlrP][rng.usize(0..3)];
+    };
+    let drawn = [RowReplayKind::Plr, RowReplayKind::Llr, RowReplayKind::LlrP][apart(33).usize(0..3)];
     let as_shipped = if choices.mutations.is_empty() { drawn } else { RowReplayKind::Auto };
-    choices.rows.unwrap_or(as_shipped)
+    (RecoveryKind::Whole, commands, choices.rows.unwrap_or(as_shipped))
 }
