@@ -35,6 +35,11 @@ class Bench:
         print(f"  {line}", file=sys.stderr, flush=True)
         return json.loads(done.stdout)
 
+    def text(self, line):
+        """What a command prints."""
+        command = [str(self.binary), *line.split()]
+        return subprocess.run(command, cwd=self.options.dir, capture_output=True, text=True, check=True).stdout
+
     def seconds(self):
         return f"--seconds {self.options.seconds} --warmup {min(1, self.options.seconds)}"
 
@@ -115,6 +120,32 @@ def plot(name, curves, x_label, y_label, shows, logarithmic=False):
         parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
     (ROOT / "docs" / f"{name}.svg").write_text("\n".join([*parts, "</svg>"]) + "\n")
     return f"![{shows}]({name}.svg)"
+
+
+def bars(name, rows, parts, x_label, shows):
+    """Draws a bar for each row, put together of parts, into docs/, as SVG; returns the line of the page that shows it."""
+    width, label_width, step, head = 760, 260, 22, 40
+    height = head + step * len(rows) + 30
+    scale = (width - label_width - 60) / max(sum(of_row) for of_row in rows.values())
+    text = lambda x, y, what, more="": f'<text x="{x:.0f}" y="{y:.0f}" {more}>{what}</text>'
+    drawn = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+             f'<rect width="{width}" height="{height}" fill="white"/>']
+    for at, (part, colour) in enumerate(zip(parts, COLOURS)):
+        drawn.append(text(label_width + 110 * at, 20, part, f'fill="{colour}"'))
+    for at, (label, of_row) in enumerate(rows.items()):
+        x, y = label_width, head + step * at
+        drawn.append(text(label_width - 8, y + 12, label, 'text-anchor="end"'))
+        for value, colour in zip(of_row, COLOURS):
+            drawn.append(f'<rect x="{x:.1f}" y="{y}" width="{value * scale:.1f}" height="16" fill="{colour}"/>')
+            x += value * scale
+        drawn.append(text(x + 6, y + 12, f"{sum(of_row):.1f}"))
+    drawn.append(text(label_width, height - 10, x_label))
+    (ROOT / "docs" / f"{name}.svg").write_text("\n".join([*drawn, "</svg>"]) + "\n")
+    return f"![{shows}]({name}.svg)"
+
+
+def plural(count, what):
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def ticks_up_to(top, low, logarithmic):

@@ -54,6 +54,8 @@ pub struct RunConfig {
     pub rate: Option<f64>,
     /// One in so many transactions is timed.
     pub latency_every: u32,
+    /// The report says how many were acknowledged by when.
+    pub timeline: bool,
     /// Where the requests are drawn from.
     pub seed: u64,
 }

@@ -121,12 +121,14 @@ where
     };
     let bar = Bar::new("running", total, unit);
     report.memory.start_bytes = resident_bytes().0;
+    let mut timeline = Vec::new();
     let result = driver::run(
         workload,
         target,
         config,
         |_| NoLedger,
         |acknowledged, elapsed| {
+            timeline.extend(config.timeline.then_some((elapsed.as_secs_f64(), acknowledged)));
             bar.at(if unit == Unit::Time { elapsed.as_millis() as u64 } else { acknowledged });
             bar.note(format!("{} acknowledged", count(acknowledged)));
         },
@@ -134,6 +136,7 @@ where
     let (end_bytes, peak_bytes) = resident_bytes();
     report.memory = MemoryFigures { end_bytes, peak_bytes, ..report.memory };
     fill(report, workload.kinds(), &result);
+    report.timeline = timeline;
     Ok(())
 }
 

@@ -65,6 +65,9 @@ pub struct Report {
     pub stream_syncs: Vec<u64>,
     /// Checkpoints during the run.
     pub checkpoints: CheckpointCounters,
+    /// Seconds of the run, and how many transactions were acknowledged by then, where that is wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<(f64, u64)>,
     /// Committed transactions by type.
     pub transactions: BTreeMap<String, u64>,
     /// New-Order transactions per minute (TPC-C's measure, without its other rules).
@@ -275,6 +278,7 @@ impl Report {
             stream_bytes: Vec::new(),
             stream_syncs: Vec::new(),
             checkpoints: CheckpointCounters::default(),
+            timeline: Vec::new(),
             transactions: BTreeMap::new(),
             new_order_per_minute: None,
             load: None,

@@ -97,8 +97,14 @@ pub enum ReplayKind {
     /// Several at once, as the LSN vectors of their records allow (Taurus, section 3.3); one after the other where there are
     /// none.
     Vectors,
-    /// Several at once, as their procedures and arguments allow (PACMAN, section 4).
+    /// Several at once, as their procedures and arguments allow (PACMAN, section 4). The next ones are planned while some run.
     Pacman,
+    /// As [`ReplayKind::Pacman`], but nothing is planned before all that was planned has run ("synchronous", section 4.3.2): for
+    /// comparisons.
+    PacmanSynchronous,
+    /// As [`ReplayKind::PacmanSynchronous`], without a look at arguments, by the tables that procedures name ("static analysis",
+    /// section 6.3.2): for comparisons.
+    PacmanStatic,
 }
 
 /// When a database that logs commands can be used after a crash.

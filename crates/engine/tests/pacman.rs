@@ -59,7 +59,10 @@ fn replay(db: Database, home: &Path) -> Vec<u64> {
         at_once
     };
     assert_eq!(open((ReplayKind::Serial, 1)), 0);
-    THREADS.map(|threads| open((ReplayKind::Pacman, threads))).to_vec()
+    open((ReplayKind::PacmanStatic, THREADS[0]));
+    let at_once = THREADS.map(|threads| open((ReplayKind::Pacman, threads)));
+    assert_eq!(open((ReplayKind::PacmanSynchronous, THREADS[0])), at_once[0]);
+    at_once.to_vec()
 }
 
 fn call(session: &mut Session, name: &str, ids: [i64; 2], n: i64) {

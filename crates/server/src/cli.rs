@@ -434,6 +434,9 @@ pub struct RunArgs {
     /// Time one in so many transactions [default: 16 as fast as possible, otherwise and for tpcc 1]
     #[arg(long, value_name = "TRANSACTIONS")]
     pub latency_every: Option<NonZeroU32>,
+    /// Write into the JSON how many transactions were acknowledged by when, in steps of 20 ms
+    #[arg(long)]
+    pub timeline: bool,
     /// Issue each transaction as a call of a stored procedure, which is created where it is missing
     #[arg(long)]
     pub procedures: bool,
@@ -490,6 +493,7 @@ impl RunArgs {
             batch: self.batch.into(),
             rate: self.rate,
             latency_every: self.latency_every.map_or(if is_fast { 16 } else { 1 }, NonZeroU32::get),
+            timeline: self.timeline,
             seed: self.seed.unwrap_or(seed),
         }
     }

@@ -114,6 +114,7 @@ fn config(length: Length) -> RunConfig {
         outstanding_max: 100,
         batch: 1,
         rate: None,
+        timeline: false,
         latency_every: 1,
         seed: 1,
     }

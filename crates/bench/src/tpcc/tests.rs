@@ -36,6 +36,7 @@ fn config(mix_length: u64) -> RunConfig {
         outstanding_max: 64,
         batch: 1,
         rate: None,
+        timeline: false,
         latency_every: 1,
         seed: 3,
     }

@@ -291,10 +291,12 @@ settings! {
 
     /// Sets how recovery runs the transactions of a log of commands again: one after the other (`serial`), or several at once, as
     /// their LSN vectors allow (`vectors`, protocol `taurus`) or their procedures and arguments (`pacman`). `auto` takes the
-    /// vectors where there are some, and the procedures where not.
+    /// vectors where there are some, and the procedures where not. For comparisons there are `pacman-synchronous`, which plans
+    /// nothing while calls run, and `pacman-static`, which looks at no arguments either.
     recovery_replay: ReplayKind, "recovery_replay",
         choice("auto" => ReplayKind::Auto, "serial" => ReplayKind::Serial, "vectors" => ReplayKind::Vectors,
-            "pacman" => ReplayKind::Pacman), default (ReplayKind::Auto);
+            "pacman" => ReplayKind::Pacman, "pacman-synchronous" => ReplayKind::PacmanSynchronous,
+            "pacman-static" => ReplayKind::PacmanStatic), default (ReplayKind::Auto);
 
     /// Sets when a database whose log has commands can be used: when all of them have run again (`whole`), or as soon as it is
     /// known which rows they access (`instant`). Then they run again while the database is open, first those that a transaction

@@ -569,15 +569,18 @@ fn range<T: Copy + Ord>(rng: &mut Rng, value: impl Fn(&mut Rng) -> T) -> Range<T
 }
 
 /// How recovery goes, from numbers of its own: commands as their procedures allow even where there are vectors in one seed of
-/// four, one after the other in one of eight; each way to replay rows in as many seeds.
+/// four, two thirds of these in a way for comparisons, and one after the other in one of eight; each way to replay rows in as
+/// many seeds.
 fn recovery(rng: &Rng, choices: &Choices) -> (RecoveryKind, ReplayKind, RowReplayKind) {
     let apart = |turn| Rng::with_seed(rng.clone().u64(..).rotate_left(turn));
+    let is_as_shipped = !choices.mutations.is_empty();
     let commands = match apart(7).u8(0..8) {
-        0 | 1 => ReplayKind::Pacman,
+        0 | 1 if is_as_shipped => ReplayKind::Pacman,
+        0 | 1 => [ReplayKind::Pacman, ReplayKind::PacmanSynchronous, ReplayKind::PacmanStatic][apart(19).usize(0..3)],
         2 => ReplayKind::Serial,
         _ => ReplayKind::Auto,
     };
     let drawn = [RowReplayKind::Plr, RowReplayKind::Llr, RowReplayKind::LlrP][apart(33).usize(0..3)];
-    let as_shipped = if choices.mutations.is_empty() { drawn } else { RowReplayKind::Auto };
-    (RecoveryKind::Whole, commands, choices.rows.unwrap_or(as_shipped))
+    let rows = choices.rows.unwrap_or(if is_as_shipped { RowReplayKind::Auto } else { drawn });
+    (RecoveryKind::Whole, commands, rows)
 }

@@ -72,7 +72,7 @@ impl UntilRest {
         replayer: &dyn CommandReplayer,
     ) -> Result<UntilRest, Error> {
         let threads = Threads::new(threads(config), shared, stamp, replayer)?;
-        Ok(UntilRest { threads, plans: Plans::new(shared.clone(), true) })
+        Ok(UntilRest { threads, plans: Plans::new(shared.clone(), true, true) })
     }
 
     /// Runs what has to run first, and returns the rest, if there is any.

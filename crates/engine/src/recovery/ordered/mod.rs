@@ -94,8 +94,9 @@ impl OrderedLog {
     fn way(&self, config: &Config) -> ReplayKind {
         match (config.recovery_replay, self.has_vectors()) {
             (ReplayKind::Auto | ReplayKind::Vectors, true) => ReplayKind::Vectors,
-            (ReplayKind::Auto | ReplayKind::Pacman, _) => ReplayKind::Pacman,
-            _ => ReplayKind::Serial,
+            (ReplayKind::Auto, _) => ReplayKind::Pacman,
+            (ReplayKind::Vectors, false) => ReplayKind::Serial,
+            (chosen, _) => chosen,
         }
     }
 
@@ -218,9 +219,10 @@ impl Way {
         replayer: &dyn CommandReplayer,
     ) -> Result<Way, Error> {
         Ok(match log.way(config) {
-            ReplayKind::Vectors if threads > 0 => Way::Vectors(AtOnce::new(threads, shared, stamp, replayer)?),
-            ReplayKind::Pacman if threads > 0 => Way::Pacman(Box::new(Pacman::new(threads, shared, stamp, replayer)?)),
-            _ => Way::InOrder,
+            ReplayKind::Serial => Way::InOrder,
+            _ if threads == 0 => Way::InOrder,
+            ReplayKind::Vectors => Way::Vectors(AtOnce::new(threads, shared, stamp, replayer)?),
+            kind => Way::Pacman(Box::new(Pacman::new(kind, threads, shared, stamp, replayer)?)),
         })
     }
 
@@ -470,7 +472,7 @@ pub(super) struct Foreseen {
 pub(super) fn foresee(config: &Config, log: &OrderedLog) -> Result<Foreseen, RecoveryError> {
     let (way, transactions) = (log.way(config), log.transactions);
     if way != ReplayKind::Vectors {
-        let by_procedures = way == ReplayKind::Pacman;
+        let by_procedures = way != ReplayKind::Serial;
         return Ok(Foreseen { transactions, chained: transactions, by_procedures });
     }
     let mut merge = Merge::new(log.scan.clone(), log.verdicts.clone());

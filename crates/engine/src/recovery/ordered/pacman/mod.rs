@@ -18,7 +18,7 @@ use std::time::Duration;
 use super::merge::Batch;
 use super::replayer::CommandReplayer;
 use super::threads::{Running, Stopped, Threads};
-use crate::config::Config;
+use crate::config::{Config, ReplayKind};
 use crate::error::Error;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::faults;
@@ -40,8 +40,9 @@ const UNPLANNED_MAX: u32 = 8;
 /// next ones has twice as many.
 const FIRST_WINDOW_SHARE: usize = 16;
 
-/// Several threads that run transactions of segments. One segment is run while the next one is planned.
+/// Several threads that run transactions of segments. One segment is run while the next one is planned, if that is wanted.
 pub(super) struct Pacman {
+    kind: ReplayKind,
     threads: Threads<Graph>,
     plans: Plans,
     running: Option<Running<Graph>>,
@@ -74,6 +75,7 @@ pub(super) struct Ran {
 impl Pacman {
     /// Returns so many threads over what is shared.
     pub(super) fn new(
+        kind: ReplayKind,
         threads: usize,
         shared: &Arc<Shared>,
         stamp: &Arc<ReplayedStamp>,
@@ -81,9 +83,10 @@ impl Pacman {
     ) -> Result<Pacman, Error> {
         let threads = Threads::new(threads, shared, stamp, replayer)?;
         let window_records = window_records().div_ceil(FIRST_WINDOW_SHARE);
-        let plans = Plans::new(shared.clone(), false);
+        let plans = Plans::new(shared.clone(), kind != ReplayKind::PacmanStatic, false);
         let (running, planned) = (None, Duration::ZERO);
         Ok(Pacman {
+            kind,
             threads,
             plans,
             running,
@@ -122,6 +125,9 @@ impl Pacman {
             self.plans.forget();
             let places = plan::places_from(window, from).collect();
             return Ok(Stretch::InOrder { places, end: (window.len() as u32, 0) });
+        }
+        if self.kind != ReplayKind::Pacman {
+            self.end(ran)?;
         }
         let clock = &config.environment.clock;
         let begun = clock.now();

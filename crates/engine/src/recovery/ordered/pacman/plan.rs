@@ -147,6 +147,8 @@ pub(in super::super) struct Plans {
     planner: Planner,
     shared: Arc<Shared>,
     links: Links,
+    /// Whether arguments count, and not the tables that procedures name alone.
+    by_arguments: bool,
     /// Whether who comes after a segment is to know who of it accesses what.
     tells_accesses: bool,
 }
@@ -185,8 +187,8 @@ struct Waits {
 }
 
 impl Plans {
-    pub(in super::super) fn new(shared: Arc<Shared>, tells_accesses: bool) -> Plans {
-        Plans { planner: Planner::default(), shared, links: Links::default(), tells_accesses }
+    pub(in super::super) fn new(shared: Arc<Shared>, by_arguments: bool, tells_accesses: bool) -> Plans {
+        Plans { planner: Planner::default(), shared, links: Links::default(), by_arguments, tells_accesses }
     }
 
     /// Plans the segment that begins at a place of a window. It may be empty. `session` reads definitions.
@@ -198,8 +200,8 @@ impl Plans {
         from: Place,
     ) -> Result<Segment, RecoveryError> {
         let Gathered { records, used, ad_hoc, large } = self.gather(session, scan, window, from)?;
-        let Plans { planner, links, tells_accesses, .. } = self;
-        let levels = Levels::of(planner, (&used, &ad_hoc), *tells_accesses);
+        let Plans { planner, links, by_arguments, tells_accesses, .. } = self;
+        let levels = Levels::of(planner, (&used, &ad_hoc), (*by_arguments, *tells_accesses));
 
         links.begin();
         let mut places = Vec::with_capacity(records.len());
@@ -295,23 +297,24 @@ impl Plans {
 }
 
 impl Levels {
-    /// Decides which accesses of these procedures are noted, beside rows that were logged as values in these tables. Reads that
-    /// nobody changes are noted `with_reads` alone.
+    /// Decides which accesses of these procedures are noted, beside rows that were logged as values in these tables, and whether
+    /// by arguments. Reads that nobody changes are noted `with_reads` alone.
     fn of(
         planner: &mut Planner,
         (used, ad_hoc): (&BTreeSet<VersionKey>, &BTreeMap<TableId, Option<AdHoc>>),
-        with_reads: bool,
+        (by_arguments, with_reads): (bool, bool),
     ) -> Levels {
         let (mut levels, mut ordered) = (Levels::default(), BTreeMap::<VersionKey, Vec<usize>>::new());
+        let told_apart = |columns: usize| if by_arguments { columns } else { 0 };
         for AdHoc { table, columns } in ad_hoc.values().flatten() {
-            add(&mut levels.of, table.id, *columns);
+            add(&mut levels.of, table.id, told_apart(*columns));
         }
         let known: Vec<_> = planner.known().filter(|(key, _)| used.contains(key)).collect();
         for (key, planned) in &known {
             for (number, space) in planned.notes().iter().enumerate() {
                 let mut others = known.iter().flat_map(|(_, other)| other.notes());
                 if ad_hoc.contains_key(&space.table.id) || others.any(|other| space.conflicts(other)) {
-                    add(&mut levels.of, space.table.id, space.columns());
+                    add(&mut levels.of, space.table.id, told_apart(space.columns()));
                     ordered.entry(*key).or_default().push(number);
                 } else if with_reads {
                     add(&mut levels.of_reads, space.table.id, space.columns());
