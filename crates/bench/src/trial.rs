@@ -57,6 +57,7 @@ pub fn run_collecting<W: Conditions>(db: &Database, workload: &W, transactions: 
         outstanding_max: 64,
         batch: 1,
         rate: None,
+        timeline: false,
         latency_every: 1,
         seed: 3,
     };

@@ -111,6 +111,10 @@ pub enum Mutation {
     BranchesGuessed,
     /// Of the rounds of a loop the first one alone is planned.
     RoundsForgotten,
+    /// What calls change is read where they are planned, for the keys that it gives.
+    ChangedRowsRead,
+    /// Of what is read where calls are planned it is not asked whether those change it that are still running.
+    RunningForgotten,
     /// Rows that exclude each other by a unique index are told apart by their primary keys.
     UniqueIndexesForgotten,
     /// Nobody waits for what was logged as values among commands, and that waits for nobody.

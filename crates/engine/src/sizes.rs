@@ -75,6 +75,8 @@ sizes! {
     shuffled_batch_bytes: usize = 64 << 10;
     /// Bytes that wait for a thread of recovery beyond which others hand it no more.
     shuffled_bytes_max: usize = 16 << 20;
+    /// Records of a log of calls that recovery gathers at a time, at most.
+    gathered_records: usize = 256;
     /// Transactions of a window that several threads of recovery run: long enough that they seldom wait for each other at its
     /// end.
     window_records: usize = 16 << 10;

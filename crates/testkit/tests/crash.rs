@@ -1,5 +1,6 @@
 //! The crash simulation within the budget of `cargo test`; scripts/crash-simulation runs as many seeds as one likes.
 
+use clap::ValueEnum;
 use osier::Protocol;
 use osier::config::{CheckpointKind, Logged};
 use osier_testkit::simulation::coverage::What;
@@ -196,6 +197,13 @@ fn what_is_salvaged_was_there() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Salvaged), ..Choices::default() });
     for what in [What::Salvages, What::SalvagesRefused, What::DamageSalvaged] {
         assert!(total.coverage.count(what) > seeds() / 4, "the seeds are too tame: {what:?} in {}", total.coverage);
+    }
+}
+
+#[test]
+fn every_profile_survives() {
+    for profile in Profile::value_variants() {
+        pass(0..seeds() / 10, &Choices { profile: Some(*profile), ..Choices::default() });
     }
 }
 

@@ -33,14 +33,16 @@ struct OfProcedure {
     /// The code that they are of: tables may be others by now.
     compiled: Arc<Compiled>,
     known: KeySpaces,
+    /// The instructions that read what nobody changes.
+    settled: Box<[bool]>,
     noting: Code,
     /// Of each instruction the one with whose access its own is noted; `None`: it is left out.
     noted_at: Arc<[Option<usize>]>,
 }
 
 impl OfProcedure {
-    fn new(key: VersionKey, compiled: &Arc<Compiled>, code: &Code) -> OfProcedure {
-        let known = KeySpaces::of(code);
+    fn new(key: VersionKey, compiled: &Arc<Compiled>, code: &Code, settled: &[bool]) -> OfProcedure {
+        let known = KeySpaces::of(code, settled);
         let is_choice = key.version.0.is_multiple_of(2);
         let is_left_out = |at: usize| is_choice && at % 3 == 1;
         let columns = |number: usize, space: &KeySpace| match is_choice {
@@ -51,26 +53,30 @@ impl OfProcedure {
         let wanted: Vec<_> = wanted.map(|(number, space)| (number, columns(number, space))).collect();
         let noted_at = (0..code.instructions.len()).map(|at| KeySpaces::opener(code, at));
         let noted_at = noted_at.map(|at| (!is_left_out(at)).then_some(at)).collect();
-        OfProcedure { compiled: compiled.clone(), noting: known.code(code, &wanted), known, noted_at }
+        let noting = known.code(code, &wanted);
+        OfProcedure { compiled: compiled.clone(), noting, known, settled: settled.into(), noted_at }
     }
 }
 
 impl KnownSpaces {
-    /// Returns the key spaces of a command; `None` of a function, or where they are not known.
+    /// Returns the key spaces of a command, of which some instructions read what nobody changes now; `None` of a function, or
+    /// where they are not known.
     pub(super) fn of(
         &mut self,
         transaction: &Transaction<'_>,
         compiled: &Arc<Compiled>,
         command: &Command<'_>,
+        settled: &[bool],
     ) -> Covered {
         let Body::Declared { code, .. } = &compiled.body else {
             return Covered { spaces: None, noted_at: Arc::default() };
         };
         let key = VersionKey::of_command(command);
-        if self.of.get(&key).is_some_and(|of| !Arc::ptr_eq(&of.compiled, compiled)) {
+        let is_other = |of: &OfProcedure| !Arc::ptr_eq(&of.compiled, compiled) || *of.settled != *settled;
+        if self.of.get(&key).is_some_and(is_other) {
             self.of.remove(&key);
         }
-        let of = self.of.entry(key).or_insert_with(|| OfProcedure::new(key, compiled, code));
+        let of = self.of.entry(key).or_insert_with(|| OfProcedure::new(key, compiled, code, settled));
         let OfProcedure { known, noting, noted_at, .. } = of;
         let mut spaces = Vec::new();
         let found = |number: usize, key: Option<&KeyBuf>| {

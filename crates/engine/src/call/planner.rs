@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - What is said of a command is complete, if it does what it did ([`analysis::keys`](crate::procedure::analysis)).
-//! - A planner reads definitions and no rows. What it says holds until the next definition of the log.
+//! - A planner reads definitions, and those rows alone of which it was told that nobody changes them until the call has run. What
+//!   it says holds until the next definition of the log.
 //!
 //! Absent: functions of the program. What they access nobody knows.
 
@@ -43,6 +44,8 @@ pub(crate) struct Planner {
 /// A procedure, analysed.
 pub(crate) struct Planned {
     whole: Code,
+    /// The instructions that read what nobody changes until a call has run.
+    settled: Box<[bool]>,
     spaces: KeySpaces,
     /// What is wanted of the notes, and the code that gives that.
     wanted: Vec<(usize, usize)>,
@@ -57,10 +60,27 @@ impl Planned {
         &self.spaces.notes
     }
 
+    /// Returns which instructions read what nobody changes, if this is so of notes.
+    pub(crate) fn settled(&self, is_changed: impl Fn(&KeySpace) -> bool) -> Box<[bool]> {
+        self.spaces.reads_but(&self.whole, |_, note| is_changed(note))
+    }
+
+    /// From now on nobody changes what these instructions read until a call has run.
+    pub(crate) fn settle(&mut self, settled: Box<[bool]>) {
+        if self.settled != settled {
+            self.spaces = KeySpaces::of(&self.whole, &settled);
+            (self.wanted, self.code) = (Vec::new(), self.spaces.code(&self.whole, &[]));
+            self.settled = settled;
+        }
+    }
+
     /// From now on only these are noted, each by so many columns of its key: those whose order with others of the log counts, and
     /// those of which that is not so. Returns which instructions read what is not among the first.
     pub(crate) fn want(&mut self, ordered: Vec<(usize, usize)>, others: Vec<(usize, usize)>) -> Box<[bool]> {
-        let unordered = self.spaces.unordered(&self.whole, &ordered);
+        let is_ordered = |number: usize, _: &KeySpace| ordered.iter().any(|(other, _)| *other == number);
+        let unordered = self.spaces.reads_but(&self.whole, is_ordered);
+        let mut settled = self.settled.iter().zip(&unordered);
+        assert!(settled.all(|(is_settled, is_unordered)| !is_settled || *is_unordered), "what is settled has no order");
         self.ordered = ordered.len();
         let wanted = [ordered, others].concat();
         if self.wanted != wanted {
@@ -151,8 +171,8 @@ fn planned(transaction: &Transaction<'_>, key: VersionKey) -> Option<Option<Plan
         Err(_) => return None,
     };
     let Body::Declared { code, .. } = body else { return Some(None) };
-    let spaces = KeySpaces::of(&code);
-    Some(Some(Planned { code: spaces.code(&code, &[]), whole: code, spaces, wanted: Vec::new(), ordered: 0 }))
+    let (spaces, settled) = (KeySpaces::of(&code, &[]), Box::default());
+    Some(Some(Planned { code: spaces.code(&code, &[]), whole: code, settled, spaces, wanted: Vec::new(), ordered: 0 }))
 }
 
 /// Tells of notes, by their numbers.
@@ -164,7 +184,7 @@ impl<F: FnMut(usize, Option<&KeyBuf>)> Hook for Noting<F> {
     const IS_ON: bool = true;
 
     fn accessed(&mut self, _: &Transaction<'_>, _: (&str, usize), access: &Access<'_>) {
-        let Access::Note { number, table, prefix } = access else { unreachable!("nothing is accessed") };
+        let Access::Note { number, table, prefix } = access else { return };
         // Values that make no key are those of no row; where it is not known whether the access is made they may be others.
         let key = if prefix.is_empty() { None } else { table.keys.prefix(prefix).ok() };
         (self.found)(usize::from(*number), key.as_ref());

@@ -53,7 +53,8 @@ impl Replayer {
     pub(crate) fn run(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), NotReplayed> {
         #[cfg(feature = "mutations")]
         if let Ok(compiled) = self.compiled(transaction, command) {
-            let covered = self.spaces.of(transaction, &compiled, command);
+            let unordered = self.unordered.get(&VersionKey::of_command(command)).map_or(&[][..], |of| of);
+            let covered = self.spaces.of(transaction, &compiled, command, unordered);
             return self.run_hooked(transaction, command, covered);
         }
         self.run_hooked(transaction, command, Untraced)

@@ -1,6 +1,6 @@
 //! Where the simulation makes recovery wrong. What ships gets back what it gave, and does what it meant to.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use osier_memory::Replayed;
 
@@ -300,6 +300,17 @@ pub(super) fn settles_readers(writes: bool) -> bool {
 #[inline(always)]
 pub(super) fn settles_mere_readers(writes: bool) -> bool {
     writes && !has(Mutation::BacklogColumnsOverwritten)
+}
+
+/// Whether a row is changed that is read where calls are planned ([`Mutation::ChangedRowsRead`]).
+#[inline(always)]
+pub(super) fn is_changed(is_changed: bool) -> bool {
+    is_changed && !has(Mutation::ChangedRowsRead)
+}
+
+/// What changes rows of a segment, with what changes those of the one that is running ([`Mutation::RunningForgotten`]).
+pub(super) fn beside<T: Clone + Ord>(now: &BTreeSet<T>, running: &BTreeSet<T>) -> BTreeSet<T> {
+    if has(Mutation::RunningForgotten) { now.clone() } else { now | running }
 }
 
 /// Whether what changes definitions runs alone ([`Mutation::DefinitionsBeside`]).

@@ -33,7 +33,7 @@ const TRANSACTIONS_MAX: usize = 12;
 const USES_MAX: usize = 3;
 
 /// Marks the writer of a row that was changed early.
-const MARK: u64 = 1 << 40;
+const MARK: u64 = 1 << 52;
 /// What is added to its counter.
 const ADDED: i64 = 1 << 45;
 

@@ -400,6 +400,8 @@ pub const CASES: &[Case] = &[
     case(Mutation::KeysGuessed, "accesses whose keys are read are not planned", "O4").calls().refused(),
     case(Mutation::BranchesGuessed, "accesses that a row decides about are not planned", "O4").calls().refused(),
     case(Mutation::RoundsForgotten, "of loops only the first round is planned", "O4").calls().refused(),
+    case(Mutation::ChangedRowsRead, "keys are read of rows that change", "O17").calls().refused(),
+    case(Mutation::RunningForgotten, "keys are read of rows that running calls change", "O17").calls().refused(),
     case(Mutation::UniqueIndexesForgotten, "unique indexes are no accesses", "O8").calls().refused(),
     case(Mutation::AdHocUnordered, "rows among commands have no place", "O5").calls().refused(),
     case(Mutation::ReadersUnawaited, "writers do not wait for readers", "O7").calls().refused(),

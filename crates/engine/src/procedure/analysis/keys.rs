@@ -1,19 +1,20 @@
-//! Which rows a call will access, by what is known before it runs: its arguments (PACMAN, section 4.3.1).
+//! Which rows a call will access, by what is known before it runs: its arguments, and rows that nobody changes meanwhile (PACMAN,
+//! section 4.3.1).
 //!
 //! A *key space* is a table with a prefix of its primary key: all rows whose keys begin with it. Of each access the longest
-//! prefix is taken that the arguments give. What gives it is again a procedure, which reads and writes no row: those
-//! instructions that the prefixes need, with a note in place of each access. Where one is left out that may go on at several
-//! places, nothing is needed until all of these ways meet: there it goes on.
+//! prefix is taken that is known. What gives it is again a procedure, which writes no row, and reads those alone that are
+//! *settled*: those instructions that the prefixes need, with a note in place of each access. Where one is left out that may go
+//! on at several places, nothing is needed until all of these ways meet: there it goes on.
 //!
 //! Invariants:
-//! - Whatever a call accesses, if it commits, lies in a key space that was noted. Where arguments say nothing of a key, the key
-//!   space is the whole table; where they do not say whether an access is made, it is noted.
+//! - Whatever a call accesses, if it commits, lies in a key space that was noted. Where nothing known says anything of a key, the
+//!   key space is the whole table; where it does not say whether an access is made, it is noted.
 //! - A key space is by the primary key, whichever index finds the rows: an index gives the prefix if the values that are
 //!   known of its columns, and of the primary key behind them, are those of the first columns of the primary key.
 //! - Two rows may exclude each other by a unique index. So the key spaces of what adds, removes or moves its entries are as large
 //!   as needed for equal entries to lie in equal key spaces.
 //!
-//! A note stands where its access does, or, where a branch decides that the arguments do not, at the last place before it that
+//! A note stands where its access does, or, where a branch decides that is not known, at the last place before it that
 //! every run comes to. The values of the prefix have to be the same there. If they are the same before a loop, it stands there.
 
 use std::collections::BTreeSet;
@@ -84,8 +85,9 @@ impl KeySpace {
 }
 
 impl KeySpaces {
-    /// Analyses a procedure.
-    pub(crate) fn of(code: &Code) -> KeySpaces {
+    /// Analyses a procedure; `settled` are the instructions that read what nobody changes until it has run. By itself there is
+    /// none.
+    pub(crate) fn of(code: &Code, settled: &[bool]) -> KeySpaces {
         let effects: Vec<Effects> =
             code.instructions.iter().map(|instruction| Effects::of(code, instruction)).collect();
         let columns = effects::columns_of_rows(&effects);
@@ -98,7 +100,7 @@ impl KeySpaces {
             let notes = (0..effects.len()).flat_map(at).collect();
             return KeySpaces { notes, effects, known: None };
         }
-        let known = Known::of(code, &effects);
+        let known = Known::of(code, &effects, settled);
         let live: Vec<usize> = (0..effects.len()).filter(|at| known.flow.is_live[*at]).collect();
         let mut notes = Vec::<KeySpace>::new();
         for at in live {
@@ -124,13 +126,13 @@ impl KeySpaces {
         effects::opener(code, at).unwrap_or(at)
     }
 
-    /// Returns for each instruction whether it reads what is not among these: what nobody changes who matters.
-    pub(crate) fn unordered(&self, of: &Code, wanted: &[(usize, usize)]) -> Box<[bool]> {
-        let mut unordered = vec![false; of.instructions.len()];
+    /// Returns for each instruction whether it reads what is no access of these: what nobody changes who matters.
+    pub(crate) fn reads_but(&self, of: &Code, is_among: impl Fn(usize, &KeySpace) -> bool) -> Box<[bool]> {
+        let mut reads = vec![false; of.instructions.len()];
         for (number, note) in self.notes.iter().enumerate() {
-            unordered[note.at] = !note.modifies() && wanted.iter().all(|(other, _)| *other != number);
+            reads[note.at] = !note.modifies() && !is_among(number, note);
         }
-        unordered.into()
+        reads.into()
     }
 
     /// Returns the code that notes these, each by so many columns of its key.
@@ -179,7 +181,7 @@ impl KeySpaces {
     }
 }
 
-/// Which instructions do what the arguments say, and nothing else.
+/// Which instructions do what the arguments and settled rows say, and nothing else.
 #[derive(Debug)]
 struct Known {
     flow: Flow,
@@ -189,23 +191,25 @@ struct Known {
 }
 
 impl Known {
-    fn of(code: &Code, effects: &[Effects]) -> Known {
+    fn of(code: &Code, effects: &[Effects], settled: &[bool]) -> Known {
         let flow = Flow::of(code, effects);
+        let is_settled = |at: usize| settled.get(at).is_some_and(|is_settled| *is_settled);
         let computes = |at: usize| {
             flow.is_live[at]
                 && !effects[at].draws
                 && !flow.tries.iter().any(|range| range.contains(&at))
-                && matches!(
-                    code.instructions[at],
+                && match code.instructions[at] {
                     Instruction::Evaluate { .. }
-                        | Instruction::EvaluateArray { .. }
-                        | Instruction::Append { .. }
-                        | Instruction::Collect { .. }
-                        | Instruction::Unless { .. }
-                        | Instruction::BeginFor { .. }
-                        | Instruction::NextFor { .. }
-                        | Instruction::NextEach { .. }
-                )
+                    | Instruction::EvaluateArray { .. }
+                    | Instruction::Append { .. }
+                    | Instruction::Collect { .. }
+                    | Instruction::Unless { .. }
+                    | Instruction::BeginFor { .. }
+                    | Instruction::NextFor { .. }
+                    | Instruction::NextEach { .. } => true,
+                    Instruction::Get { for_update: false, .. } | Instruction::First { .. } => is_settled(at),
+                    _ => false,
+                }
         };
         let mut is_known: Vec<bool> = (0..effects.len()).map(computes).collect();
         let needs: Vec<Vec<usize>> = (0..effects.len()).map(|at| flow.needs(at, &effects[at])).collect();

@@ -96,6 +96,7 @@ impl UntilRest {
                     return Ok(Some(Rest { config, stamp, shared, threads: self.threads, graph, accesses }));
                 }
                 self.run_segment(replay, &window, segment, from)?;
+                self.plans.have_run();
                 from = end;
             }
         }

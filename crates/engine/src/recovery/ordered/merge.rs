@@ -30,7 +30,7 @@ use crate::recovery::cut::Verdict;
 use crate::recovery::faults;
 use crate::recovery::generation_scan::{ReadBatch, ReadEnd, SegmentId};
 use crate::recovery::log_scan::{LogScan, WalkEnd};
-use crate::sizes::scanned_chunk_bytes;
+use crate::sizes::{gathered_records, scanned_chunk_bytes};
 
 /// A record that lives.
 pub(super) struct LiveRecord<'m> {
@@ -69,9 +69,7 @@ impl<'m> LiveRecord<'m> {
     }
 }
 
-/// A batch has so many records at most, ...
-const BATCH_RECORDS_MAX: usize = 256;
-/// ... and no further one when it has so many bytes.
+/// A batch has no further record when it has so many bytes.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// The next records that live, of one generation, copied out of the log.
@@ -188,7 +186,7 @@ impl Merge {
     pub(super) fn gather(&mut self, batch: &mut Batch) -> Result<bool, RecoveryError> {
         batch.bytes.clear();
         batch.records.clear();
-        while self.goes_on() || batch.records.len() < BATCH_RECORDS_MAX && batch.bytes.len() < BATCH_BYTES {
+        while self.goes_on() || batch.records.len() < gathered_records() && batch.bytes.len() < BATCH_BYTES {
             if self.firsts.is_empty() && !batch.records.is_empty() {
                 break;
             }

@@ -40,6 +40,7 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
     let (window_records, at_once_min) = (one(of_windows, &[1, 4, 300, 16 << 10]), one(of_windows, &[1, 2, 8]));
     let (at_once_per_step, at_once_taken) =
         (one(of_windows, &[1, 1, 3, SHIPPED.at_once_per_step]), one(of_windows, &[1, 4]));
+    let gathered_records = one(of_windows, &[1, 4, 16, SHIPPED.gathered_records]);
     let of_shuffles = &mut Rng::with_seed(rng.clone().u64(..).rotate_left(37));
     let shuffled_batch_bytes = one(of_shuffles, &[1, 300, SHIPPED.shuffled_batch_bytes]);
     let shuffled_bytes_max = one(of_shuffles, &[0, 1000, SHIPPED.shuffled_bytes_max]);
@@ -49,6 +50,7 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
         read_stamp_slots,
         lsn_slots,
         checks_per_read,
+        gathered_records,
         window_records,
         shuffled_batch_bytes,
         shuffled_bytes_max,

@@ -133,6 +133,13 @@ impl Generator {
             let values = vec![("id".to_owned(), var("me"))];
             body.push(StatementKind::Upsert { table: "markers".to_owned(), values }.into());
         }
+        if self.indexed_is_read {
+            // Keys of others are found there.
+            let key = Draft::of_rank(Table::Indexed, var("k"));
+            known.rows.push(("route".to_owned(), Table::Indexed));
+            let row = "route".to_owned();
+            body.push(StatementKind::Get { table: Table::Indexed.name(), key, row, otherwise: None }.into());
+        }
         while draft.left > 0 {
             draft.statement(&mut body, &mut known, 0);
         }
@@ -477,6 +484,10 @@ impl Draft<'_> {
 
     fn key(&mut self, known: &Known, table: Table) -> Vec<Expression> {
         let below = i64::from(self.of.keys);
+        if self.of.indexed_is_read && table != Table::Indexed && self.rng.bool() {
+            let found = function(Function::Abs, [column("route", "counter") % int(below)]);
+            return Draft::of_rank(table, coalesce([found, int(0)]));
+        }
         if self.rng.bool() {
             return Draft::of_rank(table, var("k"));
         }

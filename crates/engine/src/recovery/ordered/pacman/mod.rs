@@ -128,12 +128,21 @@ impl Pacman {
         }
         if self.kind != ReplayKind::Pacman {
             self.end(ran)?;
+            self.plans.have_run();
         }
         let clock = &config.environment.clock;
         let begun = clock.now();
         let segment = self.plans.segment(session, scan, window, from)?;
         self.planned += clock.now().saturating_sub(begun);
+        #[cfg(feature = "mutations")]
+        let noted = self.plans.noted(session, (scan, window), &segment);
         self.end(ran)?;
+        #[cfg(feature = "mutations")]
+        assert_eq!(
+            noted,
+            self.plans.noted(session, (scan, window), &segment),
+            "what was running has changed what calls access"
+        );
         let Segment { places, chained, .. } = &segment;
         if places.len() < at_once_min() && !faults::is_parallel(false) {
             self.is_parallel.get_or_insert(false);

@@ -142,9 +142,22 @@ struct Gathered<'w> {
     large: HashMap<Place, Tables, RandomState>,
 }
 
+/// What changes the rows of segments.
+#[derive(Clone, Default, PartialEq)]
+struct Changing {
+    /// The procedures that are called.
+    procedures: BTreeSet<VersionKey>,
+    /// The tables of rows that were logged as values.
+    tables: BTreeSet<TableId>,
+}
+
 /// Plans segments.
 pub(in super::super) struct Plans {
     planner: Planner,
+    /// Of the segment before, which may be running, ...
+    before: Changing,
+    /// ... and of all for which the planner knows the reads of which nobody changes anything.
+    settled: Changing,
     shared: Arc<Shared>,
     links: Links,
     /// Whether arguments count, and not the tables that procedures name alone.
@@ -188,7 +201,8 @@ struct Waits {
 
 impl Plans {
     pub(in super::super) fn new(shared: Arc<Shared>, by_arguments: bool, tells_accesses: bool) -> Plans {
-        Plans { planner: Planner::default(), shared, links: Links::default(), by_arguments, tells_accesses }
+        let (planner, before, settled, links) = Default::default();
+        Plans { planner, before, settled, shared, links, by_arguments, tells_accesses }
     }
 
     /// Plans the segment that begins at a place of a window. It may be empty. `session` reads definitions.
@@ -200,6 +214,7 @@ impl Plans {
         from: Place,
     ) -> Result<Segment, RecoveryError> {
         let Gathered { records, used, ad_hoc, large } = self.gather(session, scan, window, from)?;
+        self.settle(Changing { procedures: used.clone(), tables: ad_hoc.keys().copied().collect() });
         let Plans { planner, links, by_arguments, tells_accesses, .. } = self;
         let levels = Levels::of(planner, (&used, &ad_hoc), (*by_arguments, *tells_accesses));
 
@@ -285,14 +300,65 @@ impl Plans {
         Ok(gathered)
     }
 
+    /// Returns what is noted of each call of a segment that was just planned, as a hash.
+    #[cfg(feature = "mutations")]
+    pub(super) fn noted(
+        &mut self,
+        session: &mut Session,
+        (scan, window): (&LogScan, &[Batch]),
+        segment: &Segment,
+    ) -> Vec<(bool, u64)> {
+        let mut noted = Vec::new();
+        for place in &segment.places {
+            let (record, mut all) = (record(scan, window, *place), 0);
+            if let Some(command) = &record.command {
+                let found = |space: &KeySpace, prefix: Option<&crate::table::KeyBuf>, _| {
+                    all =
+                        hash(space.table.id, prefix.map_or(&[], |prefix| prefix.as_bytes())) ^ u64::rotate_left(all, 1);
+                };
+                let is_noted = self.planner.note(&session.begin(), command, found);
+                noted.push((is_noted, all));
+            }
+        }
+        noted
+    }
+
     /// Returns what the transactions share.
     pub(in super::super) fn into_shared(self) -> Arc<Shared> {
         self.shared
     }
 
-    /// Definitions have changed.
+    /// Definitions have changed, and nothing is running.
     pub(in super::super) fn forget(&mut self) {
         self.planner.forget();
+        self.settled = Changing::default();
+        self.have_run();
+    }
+
+    /// All segments so far have run.
+    pub(in super::super) fn have_run(&mut self) {
+        self.before = Changing::default();
+    }
+
+    /// Tells the planner of which reads nobody changes anything in this segment and in the one before: their rows are already as
+    /// calls will find them (O17).
+    fn settle(&mut self, now: Changing) {
+        let before = std::mem::replace(&mut self.before, now.clone());
+        let all = Changing {
+            procedures: faults::beside(&now.procedures, &before.procedures),
+            tables: faults::beside(&now.tables, &before.tables),
+        };
+        if !self.by_arguments || self.settled == all {
+            return;
+        }
+        let mut known: Vec<_> = self.planner.known().filter(|(key, _)| all.procedures.contains(key)).collect();
+        let is_changed = |note: &KeySpace| {
+            let mut others = known.iter().flat_map(|(_, other)| other.notes());
+            faults::is_changed(all.tables.contains(&note.table.id) || others.any(|other| note.conflicts(other)))
+        };
+        let settled: Vec<_> = known.iter().map(|(_, planned)| planned.settled(is_changed)).collect();
+        known.iter_mut().zip(settled).for_each(|((_, planned), settled)| planned.settle(settled));
+        self.settled = all;
     }
 }
 
