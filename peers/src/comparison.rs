@@ -63,6 +63,7 @@ impl Plan {
             outstanding_max: OUTSTANDING_MAX,
             batch: 1,
             rate: None,
+            timeline: false,
             latency_every: if self.is_pipelined { LATENCY_EVERY } else { 1 },
             seed: self.seed,
         }

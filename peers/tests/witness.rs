@@ -92,6 +92,7 @@ fn check(fault: Fault, workers: u32, records: u64, transactions: u64) -> Result<
         outstanding_max: 1,
         batch: 1,
         rate: None,
+        timeline: false,
         latency_every: 1,
         seed: 3,
     };
