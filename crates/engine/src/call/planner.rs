@@ -3,7 +3,7 @@
 //! Invariants:
 //! - What is said of a command is complete, if it does what it did ([`analysis::keys`](crate::procedure::analysis)).
 //! - A planner reads definitions, and those rows alone of which it was told that nobody changes them until the call has run. What
-//!   it says holds until the next definition of the log.
+//!   it says holds until it is told of others, and until the next definition of the log.
 //!
 //! Absent: functions of the program. What they access nobody knows.
 
@@ -155,7 +155,9 @@ pub(super) fn noted<F: FnMut(usize, Option<&KeyBuf>)>(
     let is_noted = conformed(&program.name, &program.parameters, &command.arguments, &arena).is_ok_and(|arguments| {
         let source = Source::Earlier { drawn: &drawn, taken: 0 };
         let variables = variables((code, &[]), &arguments, &arena, source);
-        let mut machine = Machine::new(code, transaction, variables, NOTING_STEPS_MAX);
+        // Nobody changes what it reads.
+        let unordered = arena.slots(code.instructions.len() as u16, true);
+        let mut machine = Machine::new(code, transaction, variables, NOTING_STEPS_MAX).with_unordered(unordered);
         whole(machine.run::<false, _>(noting)).is_ok()
     });
     *memory = arena.into_memory();

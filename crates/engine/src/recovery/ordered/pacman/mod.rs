@@ -128,6 +128,8 @@ impl Pacman {
         }
         if self.kind != ReplayKind::Pacman {
             self.end(ran)?;
+        }
+        if self.running.is_none() {
             self.plans.have_run();
         }
         let clock = &config.environment.clock;
