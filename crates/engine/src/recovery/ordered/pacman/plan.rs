@@ -8,6 +8,8 @@
 //!   values, whatever tables procedures write (O5).
 //! - The key spaces of a table have the same number of columns, the fewest of any access to it, or are the whole table. So two of
 //!   them are equal, or disjoint, or one is everything.
+//! - Rows that nobody changes, neither in the segment nor in the one that is still running, are read for the keys that they give
+//!   (O17).
 //! - A transaction that was logged as very many rows accesses their tables as a whole.
 //! - Key spaces are told apart by a hash. Two that have the same one are taken for one: a transaction waits in vain.
 
