@@ -47,6 +47,7 @@ pub use key_stamps::{KeyHash, KeyStamps};
 pub use lanes::{Isa, LANES_MAX};
 pub use locks::{LockMode, LockWord, Locking, Locks, Lost, Owner, Taken};
 pub use page::{Listed, Page, PageStart};
+pub use prefetch::prefetch_to_write;
 pub use record::{AsOf, Dead, LockFailed, Observed, Record, RecordBox, Replayed, Word};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use simulated::TreeFault;

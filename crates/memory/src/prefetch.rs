@@ -17,7 +17,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
 
 /// Asks for a cache line that will be written soon. Any address is allowed.
 #[inline(always)]
-pub(crate) fn prefetch_to_write<T>(address: *const T) {
+pub fn prefetch_to_write<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: as for `prefetch`; where the processor does not know the instruction it does nothing.
     unsafe {

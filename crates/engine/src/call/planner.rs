@@ -102,9 +102,8 @@ impl Planner {
         self.procedures.clear();
     }
 
-    /// Makes the procedure of a command known; `false` where what it accesses is not known, for whatever reason.
-    pub(crate) fn knows(&mut self, session: &mut Session, command: &Command<'_>) -> bool {
-        let key = VersionKey::of_command(command);
+    /// Makes a procedure known; `false` where what its calls access is not known, for whatever reason.
+    pub(crate) fn knows(&mut self, session: &mut Session, key: VersionKey) -> bool {
         match self.procedures.entry(key) {
             Entry::Occupied(known) => known.get().is_some(),
             Entry::Vacant(new) => planned(&session.begin(), key).is_some_and(|planned| new.insert(planned).is_some()),

@@ -14,11 +14,13 @@ mod os;
 mod signal;
 pub(crate) mod socket;
 mod system;
+mod threads;
 
-pub use os::{OsClock, OsDisk, OsSpawn};
+pub use os::{OsClock, OsDisk};
 pub use signal::Signal;
+pub use threads::OsSpawn;
 #[cfg(all(test, loom))]
-pub(crate) use {os::run, signal::models::explore};
+pub(crate) use {signal::models::explore, threads::run};
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -257,6 +259,11 @@ pub trait Joiner: Send + Sync {
 pub trait Spawn: Send + Sync + 'static {
     /// Runs `task` until it is done; `signal` wakes it when idle.
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>>;
+    /// Returns what runs tasks that come one after the other in threads that it keeps until it is dropped; `None`: each has a
+    /// thread of its own.
+    fn keeping(&self) -> Option<Arc<dyn Spawn>> {
+        None
+    }
     /// How many tasks can run at the same time.
     fn parallelism(&self) -> usize {
         std::thread::available_parallelism().map_or(1, |cores| cores.get())

@@ -1,4 +1,4 @@
-//! The operating system behind the seams: files through `pread` and `pwrite`, the monotonic clock, named threads.
+//! The operating system behind the seams: files through `pread` and `pwrite`, the monotonic clock.
 //!
 //! Invariants:
 //! - Every error names the operation and the path, and keeps the kind of the system's error.
@@ -20,12 +20,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
-use super::{
-    BLOCK_BYTES, Clock, Disk, File, FileStatus, Joiner, Lock, OpenMode, Process, Signal, Spawn, Step, Task, faults,
-    system,
-};
+use super::{BLOCK_BYTES, Clock, Disk, File, FileStatus, Lock, OpenMode, Process, faults, system};
 
 /// `O_DSYNC`. For Linux rustix 1.1 calls `O_SYNC` so, with which a write waits for the file's times as well.
 const DSYNC: OFlags = if cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))) {
@@ -458,64 +454,6 @@ impl Clock for OsClock {
 
     fn sleep(&self, duration: Duration) {
         thread::sleep(duration);
-    }
-}
-
-/// One thread per task.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OsSpawn;
-
-impl Spawn for OsSpawn {
-    fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
-        let handle = thread::Builder::new().name(name).spawn(move || run(task, &signal))?;
-        Ok(Box::new(OsJoiner { handle, process: Process::this() }))
-    }
-
-    fn processor_time(&self) -> Option<Duration> {
-        let used = clock_gettime(ClockId::ProcessCPUTime);
-        Some(Duration::new(used.tv_sec.try_into().ok()?, used.tv_nsec.try_into().ok()?))
-    }
-}
-
-/// Runs a task to its end; see [`Signal`] for why the step between `listen` and `wait` is needed.
-pub(crate) fn run(mut task: Box<dyn Task>, signal: &Signal) {
-    loop {
-        let step = task.step();
-        match step {
-            Step::Again => continue,
-            Step::Done => return,
-            Step::Idle(_) => signal.listen(),
-            Step::Rest(_) => signal.rest(),
-        }
-        match (step, task.step()) {
-            (_, Step::Done) => return signal.unlisten(),
-            (Step::Idle(_), Step::Idle(timeout)) => drop(signal.wait(timeout)),
-            (Step::Rest(_), Step::Rest(time)) => drop(signal.wait(Some(time))),
-            // Not what it has announced.
-            _ => signal.unlisten(),
-        }
-    }
-}
-
-struct OsJoiner {
-    handle: thread::JoinHandle<()>,
-    /// The process that has the thread.
-    process: Process,
-}
-
-impl Joiner for OsJoiner {
-    fn join(self: Box<Self>) -> Result<(), String> {
-        if !self.process.is_this() {
-            // There is no thread that could be waited for, or detached.
-            std::mem::forget(self.handle);
-            return Err(Process::FORKED.to_owned());
-        }
-        self.handle.join().map_err(|panic| match panic.downcast::<String>() {
-            Ok(message) => *message,
-            Err(panic) => {
-                panic.downcast_ref::<&str>().map_or_else(|| "no message".to_owned(), |text| (*text).to_owned())
-            }
-        })
     }
 }
 

@@ -93,16 +93,9 @@ pub(crate) fn run<W: Work>(environment: &Environment, works: Vec<W>) -> Result<V
 
 /// Begins to run each of `works` in a thread of its own.
 pub(crate) fn begin<W: Work>(environment: &Environment, works: Vec<W>) -> Running<W> {
-    let (stage, threads) = (Arc::new(Stage::default()), works.len());
-    let mut joiners = Vec::new();
-    for (index, work) in works.into_iter().enumerate() {
-        let task = Box::new(Worker { work: Some(work), stage: stage.clone() });
-        match environment.spawn.spawn(format!("osier-recovery-{index}"), task, Arc::new(Signal::new())) {
-            Ok(joiner) => joiners.push(joiner),
-            Err(error) => stage.fail(died(format!("a thread could not be started: {error}"))),
-        }
-    }
-    Running { stage, threads, joiners }
+    let mut running = Running { stage: Arc::new(Stage::default()), threads: 0, joiners: Vec::new() };
+    works.into_iter().for_each(|work| running.add(environment, work));
+    running
 }
 
 /// A stage that has begun. Where it is dropped its threads take no further step.
@@ -117,6 +110,17 @@ fn died<E: From<RecoveryError>>(what: String) -> E {
 }
 
 impl<W: Work> Running<W> {
+    /// Begins to run one more, in a thread of its own.
+    pub(crate) fn add(&mut self, environment: &Environment, work: W) {
+        let task = Box::new(Worker { work: Some(work), stage: self.stage.clone() });
+        let name = format!("osier-recovery-{}", self.threads);
+        self.threads += 1;
+        match environment.spawn.spawn(name, task, Arc::new(Signal::new())) {
+            Ok(joiner) => self.joiners.push(joiner),
+            Err(error) => self.stage.fail(died(format!("a thread could not be started: {error}"))),
+        }
+    }
+
     /// Whether one of the threads has failed, or died.
     pub(crate) fn has_failed(&self) -> bool {
         self.stage.is_over.load(Ordering::Acquire)

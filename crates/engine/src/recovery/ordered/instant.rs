@@ -72,7 +72,8 @@ impl UntilRest {
         replayer: &dyn CommandReplayer,
     ) -> Result<UntilRest, Error> {
         let threads = Threads::new(threads(config), shared, stamp, replayer)?;
-        Ok(UntilRest { threads, plans: Plans::new(shared.clone(), true, true) })
+        let plans = Plans::new(shared.clone(), threads.len(), true, true);
+        Ok(UntilRest { threads, plans })
     }
 
     /// Runs what has to run first, and returns the rest, if there is any.
@@ -127,7 +128,7 @@ impl UntilRest {
         }
         let (graph, _) = Graph::new(scan, window, segment, self.threads.len());
         let active = self.threads.len();
-        match self.threads.run(replay.config, graph, active) {
+        match self.threads.run(graph, active) {
             Ok(graph) => {
                 let ran = graph.ran();
                 replay.ran_at_once(ran.records, ran.commands);
@@ -177,7 +178,7 @@ impl Rest {
         // Beside others nobody may purge a key that one of them comes to.
         let orphans = shared.take_orphans();
         let begun = config.environment.clock.now();
-        let running = threads.begin(&config, graph, active);
+        let running = threads.begin(graph, active);
         let graph = running.schedule().clone();
         let backlog = Arc::new(Unreplayed { graph, accesses, total, waits: AtomicU64::new(0) });
         users.backlog.begin(backlog);

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use osier_memory::sync::lock;
 
+use crate::catalog::procedure::VersionKey;
 use crate::error::RecoveryError;
 use crate::ids::{Epoch, LogOffset, Stamp};
 use crate::log::format::dependency::Dependency;
@@ -108,6 +109,18 @@ impl Batch {
     /// Whether the record at a place is a command.
     pub(super) fn is_command(&self, at: usize) -> bool {
         self.records[at].1.is_command
+    }
+
+    /// Returns which version of which procedure the command at a place calls; `None`: it is none.
+    pub(super) fn called(&self, scan: &LogScan, at: usize) -> Option<VersionKey> {
+        let (segment, found) = &self.records[at];
+        let (protocol, bytes) = (scan.generations[segment.generation].layout.protocol, &self.bytes[found.at..]);
+        with_rule!(protocol, Rule => {
+            let record = RecordReader::<<Rule as RecoveryRule>::Dependency>::of_checked(&bytes[..found.length], found.layout);
+            let PayloadReader::Command(command) = record.payload() else { return None };
+            let (id, version) = command.called();
+            Some(VersionKey { id, version })
+        })
     }
 
     /// Returns the stamp of the record at a place.

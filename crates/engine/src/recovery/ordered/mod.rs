@@ -319,21 +319,19 @@ impl Replay<'_> {
     /// Returns the window.
     fn replay_window(&mut self, mut window: Vec<Batch>, next: Option<&Batch>) -> Result<Vec<Batch>, Error> {
         match &mut self.way {
-            Way::Vectors(at_once) if at_once.takes(&window[0]) => {
-                match at_once.run(self.config, &self.log.scan, &mut window) {
-                    Ok(true) => {
-                        let all = || window.iter().flat_map(Batch::order);
-                        let commands = all().filter(|(_, found)| found.is_command).count() as u64;
-                        self.ran_at_once(all().count() as u64, commands);
-                        return Ok(window);
-                    }
-                    Ok(false) => {}
-                    Err(stopped) => {
-                        let behind = next.into_iter().flat_map(|batch| batch.records(&self.log.scan));
-                        return Err(self.stopped(stopped, behind));
-                    }
+            Way::Vectors(at_once) if at_once.takes(&window[0]) => match at_once.run(&self.log.scan, &mut window) {
+                Ok(true) => {
+                    let all = || window.iter().flat_map(Batch::order);
+                    let commands = all().filter(|(_, found)| found.is_command).count() as u64;
+                    self.ran_at_once(all().count() as u64, commands);
+                    return Ok(window);
                 }
-            }
+                Ok(false) => {}
+                Err(stopped) => {
+                    let behind = next.into_iter().flat_map(|batch| batch.records(&self.log.scan));
+                    return Err(self.stopped(stopped, behind));
+                }
+            },
             _ => {}
         }
         let log = self.log;

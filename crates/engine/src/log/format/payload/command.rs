@@ -291,6 +291,11 @@ impl<'a> CommandReader<'a> {
         CommandReader { bytes, arguments }
     }
 
+    /// Returns which version of which procedure it calls.
+    pub fn called(&self) -> (ProcedureId, ProcedureVersion) {
+        Input { rest: self.bytes }.called().expect("the payload was checked")
+    }
+
     /// Returns the command.
     pub fn command(&self) -> Command<'a> {
         Input { rest: self.bytes }.command(self.arguments).expect("the payload was checked")
@@ -303,10 +308,13 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    fn command(&mut self, arguments: u32) -> Result<Command<'a>, PayloadError> {
+    fn called(&mut self) -> Result<(ProcedureId, ProcedureVersion), PayloadError> {
         let small = |number| u32::try_from(number).map_err(|_| malformed("the number of a procedure is out of range"));
-        let procedure = ProcedureId(small(self.number()?)?);
-        let version = ProcedureVersion(small(self.number()?)?);
+        Ok((ProcedureId(small(self.number()?)?), ProcedureVersion(small(self.number()?)?)))
+    }
+
+    fn command(&mut self, arguments: u32) -> Result<Command<'a>, PayloadError> {
+        let (procedure, version) = self.called()?;
         let flags = self.byte()?;
         if flags & !(TIME | SEED | SEQUENCES | HASH) != 0 {
             return Err(malformed("a command has flags that are not known"));

@@ -16,7 +16,6 @@ use std::time::Duration;
 use super::merge::Batch;
 use super::replayer::CommandReplayer;
 use super::threads::{Stopped, Threads};
-use crate::config::Config;
 use crate::error::Error;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::faults;
@@ -65,12 +64,7 @@ impl AtOnce {
     }
 
     /// Runs the records of these batches; `false`: they are to be run one after the other.
-    pub(super) fn run(
-        &mut self,
-        config: &Config,
-        scan: &Arc<LogScan>,
-        batches: &mut Vec<Batch>,
-    ) -> Result<bool, Stopped> {
+    pub(super) fn run(&mut self, scan: &Arc<LogScan>, batches: &mut Vec<Batch>) -> Result<bool, Stopped> {
         let records = batches.iter().map(Batch::len).sum::<usize>();
         if records < at_once_min() {
             return Ok(false);
@@ -88,7 +82,7 @@ impl AtOnce {
             *batches = schedule.batches;
             return Ok(false);
         }
-        *batches = self.threads.run(config, schedule, self.active)?.batches;
+        *batches = self.threads.run(schedule, self.active)?.batches;
         Ok(true)
     }
 }

@@ -4,68 +4,22 @@
 //! them have run then, because they are waited for in the segment. A read whose order does not count within the segment, as
 //! nobody of it changes what is read, is waited for by whoever writes, one by one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use foldhash::fast::{FixedState, RandomState};
+use foldhash::fast::FixedState;
 
+use super::key_table::ClosedKeyTable;
+use super::waits::{Runs, Waits};
 use crate::ids::TableId;
 use crate::procedure::analysis::columns_enough;
 use crate::recovery::faults;
 use crate::table::Table;
 use crate::transaction::backlog::{Reach, Use};
 
-/// What runs a segment.
-pub(in super::super) trait Runs {
-    /// Whether a transaction has run.
-    fn has_run(&self, at: u32) -> bool;
-
-    /// Lets a transaction that somebody waits for, and those that it waits for, go before others.
-    fn ask_for(&self, at: u32);
-}
-
 /// Tells key spaces of a table apart.
 pub(super) fn hash(table: TableId, key: &[u8]) -> u64 {
     FixedState::with_seed(u64::from(table.0)).hash_one(key)
-}
-
-/// Transactions of a segment that are waited for.
-#[derive(Debug, Default)]
-pub(super) struct Waits {
-    numbers: Box<[u32]>,
-    /// So many of the first ones have run.
-    run: AtomicUsize,
-    /// Whether somebody has asked for all of them.
-    is_asked_for: AtomicBool,
-}
-
-impl Waits {
-    pub(super) fn new(numbers: impl IntoIterator<Item = u32>) -> Waits {
-        Waits { numbers: numbers.into_iter().collect(), ..Waits::default() }
-    }
-
-    /// Returns the first that has not run, and asks for all that have not.
-    fn first_left(&self, graph: &impl Runs) -> Option<u32> {
-        // What has run is seen by whoever learns that from another one, too.
-        let run = self.run.load(Ordering::Acquire);
-        let more = self.numbers[run..].iter().take_while(|number| graph.has_run(**number)).count();
-        if more > 0 {
-            self.run.fetch_max(run + more, Ordering::AcqRel);
-        }
-        let left = &self.numbers[run + more..];
-        if !left.is_empty() && !self.is_asked_for.swap(true, Ordering::Relaxed) {
-            left.iter().for_each(|number| graph.ask_for(*number));
-        }
-        left.first().copied()
-    }
-}
-
-/// Who accesses a key space last.
-#[derive(Debug, Default)]
-pub(super) struct OfKey {
-    pub(super) writer: Option<u32>,
-    pub(super) readers: Waits,
 }
 
 /// Who accesses a table.
@@ -87,9 +41,9 @@ pub(super) struct OfTable {
 #[derive(Debug, Default)]
 pub(in super::super) struct Accesses {
     pub(super) tables: BTreeMap<TableId, OfTable>,
-    pub(super) keys: HashMap<(TableId, u64), OfKey, RandomState>,
+    pub(super) keys: ClosedKeyTable,
     /// Of reads whose order does not count.
-    pub(super) reads: HashMap<(TableId, u64), Waits, RandomState>,
+    pub(super) reads: ClosedKeyTable,
 }
 
 impl Accesses {
@@ -107,22 +61,20 @@ impl Accesses {
         let key = |columns: usize| {
             let enough = to == Use::Read || columns <= columns_enough(table.schema());
             let prefix = prefix(table, reach, columns).filter(|_| enough);
-            prefix.map(|prefix| (table.id, hash(table.id, prefix)))
+            prefix.map(|prefix| hash(table.id, prefix))
         };
         let ordered = match key(of.columns) {
             None => one(of.whole).or_else(|| of.since.first_left(graph)),
             Some(key) => one(of.whole).or_else(|| {
-                let of = self.keys.get(&key)?;
-                let readers =
-                    || if faults::settles_readers(to == Use::Write) { of.readers.first_left(graph) } else { None };
-                one(of.writer).or_else(readers)
+                let readers_count = faults::settles_readers(to == Use::Write);
+                self.keys.first_left(key, graph, readers_count)
             }),
         };
         if ordered.is_some() || !faults::settles_mere_readers(to == Use::Write) {
             return ordered;
         }
         of.whole_reads.first_left(graph).or_else(|| match key(of.read_columns) {
-            Some(key) => self.reads.get(&key)?.first_left(graph),
+            Some(key) => self.reads.first_left(key, graph, true),
             None => of.all_reads.first_left(graph),
         })
     }

@@ -5,8 +5,8 @@
 //!   not run may always run.
 //! - What has run before another one that waited for it is seen by it: the count of those that are waited for falls with release
 //!   and is found to be zero with acquire.
-//! - Each thread has a queue of its own; one that finds nothing there takes what nobody waits for in the order of the log, and
-//!   then from the queues of others.
+//! - Each thread runs first what it is the home of ([`homes`](super::homes)): what others were waited for, and then what waits
+//!   for nobody, in the order of the log. One that finds nothing there takes what others are the home of.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,8 +18,9 @@ use osier_memory::sync::{Mutex, lock};
 use super::super::merge::{Batch, LiveRecord};
 use super::super::threads::Schedule;
 use super::Ran;
-use super::accesses::{Accesses, Runs};
+use super::accesses::Accesses;
 use super::plan::{Place, Segment};
+use super::waits::Runs;
 use crate::call::Unordered;
 use crate::ids::Stamp;
 use crate::recovery::log_scan::LogScan;
@@ -36,15 +37,80 @@ pub(in super::super) struct Graph {
     /// Who waits for each: a range of `followers`.
     begins: Vec<u32>,
     followers: Vec<u32>,
-    /// Those who wait for nobody, and how many of them were taken.
-    first: Vec<u32>,
-    taken: AtomicUsize,
+    /// The thread at which each is at home.
+    homes: Vec<u16>,
     has_run: Vec<AtomicBool>,
     left: AtomicUsize,
     unordered: Arc<Unordered>,
-    queues: Vec<CachePadded<Mutex<VecDeque<u32>>>>,
+    /// By thread.
+    queues: Vec<CachePadded<Queue>>,
     /// Where others wait for some of the transactions.
     asked: Option<Asked>,
+}
+
+/// What is at home at a thread.
+#[derive(Default)]
+struct Queue {
+    /// Those who wait for nobody from the beginning, and how many of them were taken.
+    first: Vec<u32>,
+    taken: AtomicUsize,
+    ready: Mutex<Ready>,
+}
+
+/// Those who wait for nobody any more.
+#[derive(Default)]
+struct Ready {
+    numbers: VecDeque<u32>,
+    /// Of so many of the first ones the thread has asked for the memory.
+    asked_for: usize,
+}
+
+impl Queue {
+    fn add(&self, at: u32) {
+        lock(&self.ready).numbers.push_back(at);
+    }
+
+    /// Returns the next one whose memory is to be asked for.
+    fn next_to_ask_for(&self) -> Option<u32> {
+        let Ready { numbers, asked_for } = &mut *lock(&self.ready);
+        if *asked_for >= at_once_taken() {
+            return None;
+        }
+        if numbers.len() == *asked_for {
+            numbers.extend(self.next_first());
+        }
+        let next = numbers.get(*asked_for).copied()?;
+        *asked_for += 1;
+        Some(next)
+    }
+
+    /// Takes the next one, for the thread.
+    fn next(&self) -> Option<u32> {
+        let Ready { numbers, asked_for } = &mut *lock(&self.ready);
+        *asked_for = asked_for.saturating_sub(1);
+        numbers.pop_front()
+    }
+
+    /// Takes one for another thread.
+    fn next_for_others(&self) -> Option<u32> {
+        self.next_first().or_else(|| {
+            let Ready { numbers, asked_for } = &mut *lock(&self.ready);
+            let last = numbers.pop_back();
+            *asked_for = numbers.len().min(*asked_for);
+            last
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        lock(&self.ready).numbers.is_empty()
+    }
+
+    fn next_first(&self) -> Option<u32> {
+        // A count that many find at its end goes no further.
+        (self.taken.load(Ordering::Relaxed) < self.first.len())
+            .then(|| self.first.get(self.taken.fetch_add(1, Ordering::Relaxed)).copied())
+            .flatten()
+    }
 }
 
 /// Which transactions go first, because somebody waits for them.
@@ -90,7 +156,7 @@ impl Graph {
     pub(in super::super) fn new(
         scan: &Arc<LogScan>,
         window: &Arc<Vec<Batch>>,
-        Segment { places, edges, unordered, accesses, .. }: Segment,
+        Segment { places, edges, homes, unordered, accesses, .. }: Segment,
         threads: usize,
     ) -> (Graph, Option<Accesses>) {
         let count = places.len();
@@ -101,7 +167,10 @@ impl Graph {
         }
         let (begins, followers) = lists(count, edges.iter().copied());
         let asked = accesses.is_some().then(|| Asked::new(count, &edges));
-        let first = (0..count as u32).filter(|at| waits_for[*at as usize] == 0).collect();
+        let mut queues: Vec<CachePadded<Queue>> = (0..threads).map(|_| CachePadded::default()).collect();
+        for at in (0..count).filter(|at| waits_for[*at] == 0) {
+            queues[usize::from(homes[at])].first.push(at as u32);
+        }
         let stamp_at = |(batch, at): Place| window[batch as usize].stamp(at as usize);
         let graph = Graph {
             scan: scan.clone(),
@@ -111,12 +180,11 @@ impl Graph {
             waits_for: waits_for.into_iter().map(AtomicU32::new).collect(),
             begins,
             followers,
-            first,
-            taken: AtomicUsize::new(0),
+            homes,
             has_run: (0..count).map(|_| AtomicBool::new(false)).collect(),
             left: AtomicUsize::new(count),
             unordered,
-            queues: (0..threads).map(|_| CachePadded::default()).collect(),
+            queues,
             asked,
         };
         (graph, accesses)
@@ -145,7 +213,8 @@ impl Graph {
 
     /// Takes one that somebody waits for.
     fn next_asked_for(&self) -> Option<u32> {
-        self.asked.as_ref().and_then(|asked| lock(&asked.ready).pop_front())
+        let next = || self.asked.as_ref().and_then(|asked| lock(&asked.ready).pop_front());
+        std::iter::from_fn(next).find(|at| self.is_own(*at))
     }
 
     /// Whether a transaction that was found in a queue is the finder's.
@@ -155,10 +224,10 @@ impl Graph {
     }
 
     /// The queue of one that waits for nobody any more.
-    fn make_ready(&self, taken: &Taken, at: u32) {
+    fn make_ready(&self, at: u32) {
         match &self.asked {
             Some(asked) if asked.is_asked_for[at as usize].load(Ordering::SeqCst) => lock(&asked.ready).push_back(at),
-            _ => lock(&self.queues[taken.index]).push_back(at),
+            _ => self.queues[usize::from(self.homes[at as usize])].add(at),
         }
     }
 
@@ -201,42 +270,42 @@ fn range(begins: &[u32], at: u32) -> std::ops::Range<usize> {
     begins[at as usize] as usize..begins[at as usize + 1] as usize
 }
 
-/// What a thread has taken and not run.
+/// A thread, and what it has taken of others and not run.
 pub(in super::super) struct Taken {
     index: usize,
-    ready: VecDeque<u32>,
+    ready: Option<u32>,
 }
 
 impl Schedule for Graph {
     type Taken = Taken;
 
     fn begin(&self, (index, _): (usize, usize)) -> Taken {
-        Taken { index, ready: VecDeque::with_capacity(at_once_taken()) }
+        Taken { index, ready: None }
     }
 
     fn take(&self, taken: &mut Taken) -> Option<u32> {
-        if taken.ready.len() >= at_once_taken() {
-            return None;
+        let own = &self.queues[taken.index];
+        let is_idle = taken.ready.is_none();
+        if is_idle {
+            taken.ready = self.next_asked_for();
         }
-        let own = || lock(&self.queues[taken.index]).pop_front();
-        let first = || match self.taken.load(Ordering::Relaxed) < self.first.len() {
-            true => self.first.get(self.taken.fetch_add(1, Ordering::Relaxed)).copied(),
-            false => None,
-        };
-        let others = || {
-            // What others are about to run stays with them.
-            let is_idle = taken.ready.is_empty();
-            let others = (1..self.queues.len()).map(|next| (taken.index + next) % self.queues.len());
-            others.filter(|_| is_idle).find_map(|other| lock(&self.queues[other]).pop_front())
-        };
-        let next = || self.next_asked_for().or_else(own).or_else(first).or_else(others);
-        let next = std::iter::from_fn(next).find(|at| self.is_own(*at));
-        taken.ready.extend(next);
-        next
+        if is_idle && taken.ready.is_some() {
+            return taken.ready;
+        }
+        own.next_to_ask_for().or_else(|| {
+            let others = (1..self.queues.len()).map(|next| &self.queues[(taken.index + next) % self.queues.len()]);
+            let mut taken_of_others = || others.clone().find_map(|other| other.next_for_others());
+            if is_idle && own.is_empty() {
+                taken.ready = std::iter::from_fn(&mut taken_of_others).find(|at| self.is_own(*at));
+                return taken.ready;
+            }
+            None
+        })
     }
 
     fn ready(&self, taken: &mut Taken) -> Option<u32> {
-        taken.ready.pop_front()
+        let own = || std::iter::from_fn(|| self.queues[taken.index].next()).find(|at| self.is_own(*at));
+        taken.ready.take().or_else(own)
     }
 
     fn is_over_for(&self, _taken: &Taken) -> bool {
@@ -252,11 +321,11 @@ impl Schedule for Graph {
         }
     }
 
-    fn ran(&self, taken: &mut Taken, at: u32) {
+    fn ran(&self, _: &mut Taken, at: u32) {
         self.has_run[at as usize].store(true, Ordering::Release);
         for follower in &self.followers[range(&self.begins, at)] {
             if self.waits_for[*follower as usize].fetch_sub(1, Ordering::SeqCst) == 1 {
-                self.make_ready(taken, *follower);
+                self.make_ready(*follower);
             }
         }
         self.left.fetch_sub(1, Ordering::AcqRel);

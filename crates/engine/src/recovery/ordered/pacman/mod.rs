@@ -10,7 +10,10 @@
 
 mod accesses;
 mod graph;
+mod homes;
+mod key_table;
 mod plan;
+mod waits;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,9 +29,10 @@ use crate::recovery::log_scan::LogScan;
 use crate::sizes::{at_once_min, window_records};
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
-pub(super) use accesses::{Accesses, Runs};
+pub(super) use accesses::Accesses;
 pub(super) use graph::Graph;
 pub(super) use plan::{Place, Plans, Segment, places_from, record};
+pub(super) use waits::Runs;
 
 /// A segment is run by several threads where on average so many hundredths of its transactions can run at once.
 const PARALLELISM_MIN_PERCENT: usize = 130;
@@ -83,7 +87,7 @@ impl Pacman {
     ) -> Result<Pacman, Error> {
         let threads = Threads::new(threads, shared, stamp, replayer)?;
         let window_records = window_records().div_ceil(FIRST_WINDOW_SHARE);
-        let plans = Plans::new(shared.clone(), kind != ReplayKind::PacmanStatic, false);
+        let plans = Plans::new(shared.clone(), threads.len(), kind != ReplayKind::PacmanStatic, false);
         let (running, planned) = (None, Duration::ZERO);
         Ok(Pacman {
             kind,
@@ -165,9 +169,10 @@ impl Pacman {
             return Ok(Stretch::InOrder { places: segment.places, end });
         }
         self.is_parallel = Some(true);
-        let active = self.threads.len();
-        let (graph, _) = Graph::new(scan, window, segment, active);
-        self.running = Some(self.threads.begin(config, graph, active));
+        let (graph, _) = Graph::new(scan, window, segment, self.threads.len());
+        // This one plans meanwhile, in place of one of them.
+        let active = self.threads.len().saturating_sub(1).max(1);
+        self.running = Some(self.threads.begin(graph, active));
         Ok(Stretch::AtOnce { end })
     }
 
@@ -193,7 +198,8 @@ impl Pacman {
 
     /// Waits until everything that has begun has run.
     pub(super) fn end(&mut self, ran: &mut impl FnMut(Ran)) -> Result<(), Stopped> {
-        if let Some(running) = self.running.take() {
+        if let Some(mut running) = self.running.take() {
+            self.threads.join_in(&mut running);
             ran(self.threads.end(running)?.ran());
         }
         Ok(())

@@ -21,7 +21,10 @@ use smallvec::SmallVec;
 
 use super::super::merge::{Batch, LiveRecord};
 use super::super::run::for_each_write;
-use super::accesses::{Accesses, OfKey, OfTable as LastOfTable, Waits as LastWaits, hash};
+use super::accesses::{Accesses, OfTable as LastOfTable, hash};
+use super::homes::Homes;
+use super::key_table::KeyTable;
+use super::waits::Waits as LastWaits;
 use crate::call::{Planner, Unordered};
 use crate::catalog::SEQUENCES;
 use crate::catalog::procedure::VersionKey;
@@ -43,8 +46,10 @@ const ACCESSES_MAX: usize = 1 << 20;
 /// As [`ACCESSES_MAX`], of a segment that is not run before the database opens.
 const STAYING_ACCESSES_MAX: usize = 1 << 25;
 
-/// So many transactions are planned under one pin: longer ones would hold up what others free and purge.
+/// So many transactions are noted under one pin, or so many of their accesses: longer ones would hold up what others free and
+/// purge. Then they are linked, when the memory for that is at hand.
 const NOTED_PER_PIN: usize = 64;
+const TOUCHES_PER_PIN: usize = 4096;
 
 /// A transaction that was logged as more rows than these accesses their tables as a whole.
 const ROWS_MAX: u32 = 4096;
@@ -61,6 +66,14 @@ struct Touch {
     /// A hash of the key space; `None`: the whole table.
     key: Option<u64>,
     modifies: bool,
+    /// Whether its order with others of the segment counts.
+    is_ordered: bool,
+}
+
+impl Touch {
+    fn modifies(table: TableId, key: Option<u64>) -> Touch {
+        Touch { table, key, modifies: true, is_ordered: true }
+    }
 }
 
 /// A table with rows that were logged as values.
@@ -76,24 +89,16 @@ impl AdHoc {
     }
 }
 
-/// Who has accessed a key space so far.
-#[derive(Debug, Default)]
-struct Accessed {
-    /// How often the whole table had been accessed by then.
-    turn: u32,
-    /// The last that modified it, and those that have read it since.
-    writer: Option<u32>,
-    readers: SmallVec<[u32; 2]>,
-}
-
 /// Who has accessed a table.
 #[derive(Debug, Default)]
 struct OfTable {
-    /// How often the whole of it was accessed, and who did so last.
-    turn: u32,
+    /// Who has accessed the whole of it last.
     whole: Option<u32>,
     /// Who has accessed any of it since.
     since: Vec<u32>,
+    /// Who reads what nobody changes: any of it, and the whole of it.
+    reads: Vec<u32>,
+    whole_reads: Vec<u32>,
 }
 
 /// A segment: its transactions, and who of them waits for whom.
@@ -102,6 +107,8 @@ pub(in super::super) struct Segment {
     pub(super) places: Vec<Place>,
     /// Each from one, by its number in the segment, to another one that waits for it.
     pub(super) edges: Vec<(u32, u32)>,
+    /// The thread at which each is at home.
+    pub(super) homes: Vec<u16>,
     /// The longest chain of which each waits for the one before.
     pub(super) chained: u32,
     /// Which reads of procedures nobody of them changes.
@@ -134,8 +141,8 @@ impl Segment {
 
 /// What a segment may consist of.
 #[derive(Default)]
-struct Gathered<'w> {
-    records: Vec<(Place, LiveRecord<'w>)>,
+struct Gathered {
+    places: Vec<Place>,
     /// The procedures that are called.
     used: BTreeSet<VersionKey>,
     /// The tables of rows that were logged as values; `None`: one that was dropped.
@@ -162,6 +169,7 @@ pub(in super::super) struct Plans {
     settled: Changing,
     shared: Arc<Shared>,
     links: Links,
+    homes: Homes,
     /// Whether arguments count, and not the tables that procedures name alone.
     by_arguments: bool,
     /// Whether who comes after a segment is to know who of it accesses what.
@@ -181,15 +189,15 @@ struct Levels {
 #[derive(Default)]
 struct Links {
     segment: Segment,
-    /// By table and the hash of the key space.
-    accessed: HashMap<(TableId, u64), Accessed, RandomState>,
+    /// What is noted, and not linked yet: each with the number of its transaction.
+    touches: Vec<(u32, Touch)>,
+    accessed: KeyTable,
     /// How many accesses there are so far.
     accesses: usize,
     tables: BTreeMap<TableId, OfTable>,
     waits: Vec<Waits>,
-    /// Who reads what nobody changes: by table and the hash of the key space, and whole tables.
-    reads: HashMap<(TableId, u64), Vec<u32>, RandomState>,
-    whole_reads: BTreeMap<TableId, Vec<u32>>,
+    /// Who reads what nobody changes.
+    reads: KeyTable,
 }
 
 /// A transaction of a segment in the making.
@@ -202,9 +210,15 @@ struct Waits {
 }
 
 impl Plans {
-    pub(in super::super) fn new(shared: Arc<Shared>, by_arguments: bool, tells_accesses: bool) -> Plans {
+    /// Plans for so many threads.
+    pub(in super::super) fn new(
+        shared: Arc<Shared>,
+        threads: usize,
+        by_arguments: bool,
+        tells_accesses: bool,
+    ) -> Plans {
         let (planner, before, settled, links) = Default::default();
-        Plans { planner, before, settled, shared, links, by_arguments, tells_accesses }
+        Plans { planner, before, settled, shared, links, homes: Homes::new(threads), by_arguments, tells_accesses }
     }
 
     /// Plans the segment that begins at a place of a window. It may be empty. `session` reads definitions.
@@ -215,52 +229,57 @@ impl Plans {
         window: &[Batch],
         from: Place,
     ) -> Result<Segment, RecoveryError> {
-        let Gathered { records, used, ad_hoc, large } = self.gather(session, scan, window, from)?;
+        let Gathered { places: gathered, used, ad_hoc, large } = self.gather(session, scan, window, from)?;
         self.settle(Changing { procedures: used.clone(), tables: ad_hoc.keys().copied().collect() });
-        let Plans { planner, links, by_arguments, tells_accesses, .. } = self;
+        let Plans { planner, links, homes, by_arguments, tells_accesses, .. } = self;
         let levels = Levels::of(planner, (&used, &ad_hoc), (*by_arguments, *tells_accesses));
 
         links.begin();
-        let mut places = Vec::with_capacity(records.len());
-        for records in records.chunks(NOTED_PER_PIN) {
+        let mut places = Vec::with_capacity(gathered.len());
+        let mut coming = gathered.into_iter();
+        while !links.is_full(*tells_accesses) && !coming.as_slice().is_empty() {
             let transaction = session.begin();
-            for (place, record) in records {
-                if links.is_full(*tells_accesses) {
-                    break;
-                }
+            let pinned = places.len();
+            while places.len() < pinned + NOTED_PER_PIN
+                && links.touches.len() < TOUCHES_PER_PIN
+                && let Some(place) = coming.next()
+            {
+                let record = record(scan, window, place);
                 let number = places.len() as u32;
                 links.begin_transaction(number);
+                let mut home = None;
                 let key = |table: &Table, key: &[u8]| Some(hash(table.id, key));
                 match &record.command {
                     Some(command) => {
                         let is_noted = planner.note(&transaction, command, |space, prefix, is_ordered| {
                             let KeySpace { table, .. } = space;
-                            let key = prefix.and_then(|prefix| key(table, prefix.as_bytes()));
-                            match is_ordered {
-                                true => links.touch(number, Touch { table: table.id, key, modifies: space.modifies() }),
-                                false => links.read(number, table.id, key),
+                            if let Some(prefix) = prefix.filter(|_| home.is_none() && space.modifies()) {
+                                home = Some(homes.of(table, prefix.as_bytes()));
                             }
+                            let key = prefix.and_then(|prefix| key(table, prefix.as_bytes()));
+                            links.note(number, Touch { table: table.id, key, modifies: space.modifies(), is_ordered });
                         });
-                        let mut touch = |touch| links.touch(number, touch);
                         let all = planner.notes(command).filter(|_| !is_noted);
-                        all.for_each(|space| touch(Touch { table: space.table.id, key: None, modifies: true }));
+                        all.for_each(|space| links.note(number, Touch::modifies(space.table.id, None)));
                     }
-                    None if let Some(tables) = large.get(place) => {
-                        let whole = |table: &TableId| Touch { table: *table, key: None, modifies: true };
-                        tables.iter().for_each(|table| links.touch(number, whole(table)));
+                    None if let Some(tables) = large.get(&place) => {
+                        tables.iter().for_each(|table| links.note(number, Touch::modifies(*table, None)));
                     }
-                    None => for_each_write(scan, record, &mut |write| {
+                    None => for_each_write(scan, &record, &mut |write| {
                         // Rows of a table that was dropped are let go.
                         let Some(AdHoc { table, columns }) = &ad_hoc[&write.table] else { return };
+                        home.get_or_insert_with(|| homes.of(table, write.key));
                         let columns = (*columns).min(levels.of.get(&table.id).copied().unwrap_or(0));
                         let length = table.keys.prefix_len(write.key, columns).ok().filter(|_| columns > 0);
                         let key = length.and_then(|length| key(table, &write.key[..length]));
                         let key = faults::place_of_values(key);
-                        links.touch(number, Touch { table: table.id, key, modifies: true });
+                        links.note(number, Touch::modifies(table.id, key));
                     })?,
                 }
-                places.push(*place);
+                places.push(place);
+                links.segment.homes.push(home.unwrap_or_else(|| homes.any()));
             }
+            links.link();
         }
         let accesses = tells_accesses.then(|| links.accesses(&levels));
         let unordered = Arc::new(levels.unordered);
@@ -268,23 +287,22 @@ impl Plans {
     }
 
     /// Gathers the transactions from a place on of which it is known what they access, and which define nothing.
-    fn gather<'w>(
+    fn gather(
         &mut self,
         session: &mut Session,
         scan: &LogScan,
-        window: &'w [Batch],
+        window: &[Batch],
         from: Place,
-    ) -> Result<Gathered<'w>, RecoveryError> {
+    ) -> Result<Gathered, RecoveryError> {
         let Plans { planner, shared, .. } = self;
         let mut gathered = Gathered::default();
         for place in places_from(window, from) {
-            let record = record(scan, window, place);
-            match &record.command {
-                Some(command) if planner.knows(session, command) => {
-                    gathered.used.insert(VersionKey::of_command(command));
-                }
+            match window[place.0 as usize].called(scan, place.1 as usize) {
+                Some(called) if gathered.used.contains(&called) => {}
+                Some(called) if planner.knows(session, called) => _ = gathered.used.insert(called),
                 Some(_) => break,
                 None => {
+                    let record = record(scan, window, place);
                     let Written { tables, defines } = Written::of(shared, scan, &record)?;
                     if faults::runs_alone(defines) {
                         break;
@@ -297,7 +315,7 @@ impl Plans {
                     }
                 }
             }
-            gathered.records.push((place, record));
+            gathered.places.push(place);
         }
         Ok(gathered)
     }
@@ -414,12 +432,12 @@ fn add(levels: &mut BTreeMap<TableId, usize>, table: TableId, columns: usize) {
 impl Links {
     fn begin(&mut self) {
         self.segment = Segment { chained: 1, ..Segment::default() };
+        self.touches.clear();
         self.accessed.clear();
         self.accesses = 0;
         self.tables.clear();
         self.waits.clear();
         self.reads.clear();
-        self.whole_reads.clear();
     }
 
     /// Whether the segment is to end; one `that_stays` has room for more.
@@ -428,43 +446,16 @@ impl Links {
         self.accesses.max(self.segment.edges.len()) > accesses_max
     }
 
-    /// The transaction with this number reads what nobody changes: with this hash of the key space, or a whole table.
-    fn read(&mut self, number: u32, table: TableId, key: Option<u64>) {
-        let numbers = match key {
-            Some(key) => self.reads.entry((table, key)).or_default(),
-            None => self.whole_reads.entry(table).or_default(),
-        };
-        if numbers.last() != Some(&number) {
-            self.accesses += 1;
-            numbers.push(number);
-        }
-    }
-
     /// Returns who has accessed what last.
     fn accesses(&mut self, levels: &Levels) -> Accesses {
-        let columns = |of: &BTreeMap<TableId, usize>, table: TableId| of.get(&table).copied().unwrap_or(0);
-        let mut accesses = Accesses::default();
-        for (id, OfTable { whole, since, .. }) in &self.tables {
-            let (columns, since) = (columns(&levels.of, *id), LastWaits::new(since.iter().copied()));
-            accesses.tables.insert(*id, LastOfTable { columns, whole: *whole, since, ..LastOfTable::default() });
-        }
-        let is_current = |(table, _): (TableId, u64), of: &Accessed| of.turn == self.tables[&table].turn;
-        for (key, of) in self.accessed.drain().filter(|(key, of)| is_current(*key, of)) {
-            accesses.keys.insert(key, OfKey { writer: of.writer, readers: LastWaits::new(of.readers) });
-        }
-        let mut all_reads = self.whole_reads.clone();
-        for ((table, key), numbers) in self.reads.drain() {
-            all_reads.entry(table).or_default().extend(&numbers);
-            accesses.reads.insert((table, key), LastWaits::new(numbers));
-        }
-        for (table, mut numbers) in all_reads {
-            numbers.sort_unstable();
-            numbers.dedup();
-            let of = accesses.tables.entry(table).or_default();
-            (of.read_columns, of.all_reads) = (columns(&levels.of_reads, table), LastWaits::new(numbers));
-            of.whole_reads = LastWaits::new(self.whole_reads.remove(&table).unwrap_or_default());
-        }
-        accesses
+        let columns = |of: &BTreeMap<TableId, usize>, table: &TableId| of.get(table).copied().unwrap_or(0);
+        let tables = std::mem::take(&mut self.tables).into_iter().map(|(id, of)| {
+            let [since, all_reads, whole_reads] = [of.since, of.reads, of.whole_reads].map(LastWaits::new);
+            let (columns, read_columns) = (columns(&levels.of, &id), columns(&levels.of_reads, &id));
+            (id, LastOfTable { columns, whole: of.whole, since, read_columns, whole_reads, all_reads })
+        });
+        let [keys, reads] = [&mut self.accessed, &mut self.reads].map(|table| std::mem::take(table).close());
+        Accesses { tables: tables.collect(), keys, reads }
     }
 
     /// Begins with the next transaction.
@@ -473,9 +464,38 @@ impl Links {
     }
 
     /// The transaction with this number accesses something.
+    fn note(&mut self, number: u32, touch: Touch) {
+        let table = if touch.is_ordered { &self.accessed } else { &self.reads };
+        touch.key.into_iter().for_each(|key| table.prefetch(key));
+        self.touches.push((number, touch));
+    }
+
+    /// Links all that was noted.
+    fn link(&mut self) {
+        let mut touches = std::mem::take(&mut self.touches);
+        for (number, touch) in touches.drain(..) {
+            self.accesses += 1;
+            match touch.is_ordered {
+                true => self.touch(number, touch),
+                false => self.read(number, touch),
+            }
+        }
+        self.touches = touches;
+    }
+
+    /// The transaction with this number reads what nobody changes.
+    fn read(&mut self, number: u32, Touch { table, key, .. }: Touch) {
+        let of = self.tables.entry(table).or_default();
+        push(&mut of.reads, number);
+        match key {
+            Some(key) => self.reads.read(key, number, |_| {}),
+            None => push(&mut of.whole_reads, number),
+        }
+    }
+
+    /// The transaction with this number accesses something whose order counts.
     fn touch(&mut self, number: u32, touch: Touch) {
-        let Links { segment, accessed, accesses, tables, waits, .. } = self;
-        *accesses += 1;
+        let Links { segment, accessed, tables, waits, .. } = self;
         let mut wait = |other: u32| {
             let Waits { chained, last } = &mut waits[other as usize];
             if std::mem::replace(last, number) != number {
@@ -490,23 +510,22 @@ impl Links {
         table.whole.into_iter().for_each(&mut wait);
         let Some(key) = touch.key else {
             table.since.drain(..).filter(|_| faults::awaits_rows()).for_each(wait);
-            (table.turn, table.whole) = (table.turn + 1, Some(number));
+            table.whole = Some(number);
             return;
         };
-        if table.since.last() != Some(&number) {
-            table.since.push(number);
+        push(&mut table.since, number);
+        // Those of before the whole table was accessed are waited for once more.
+        match touch.modifies {
+            true => accessed.modify(key, number, wait),
+            false => accessed.read(key, number, wait),
         }
-        let of_key = accessed.entry((touch.table, key)).or_default();
-        if of_key.turn != table.turn {
-            *of_key = Accessed { turn: table.turn, ..Accessed::default() };
-        }
-        of_key.writer.into_iter().for_each(&mut wait);
-        if touch.modifies {
-            of_key.readers.drain(..).filter(|_| faults::awaits_readers()).for_each(wait);
-            of_key.writer = Some(number);
-        } else if of_key.readers.last() != Some(&number) {
-            of_key.readers.push(number);
-        }
+    }
+}
+
+/// Adds a number to a list in which it may be the last one.
+fn push(numbers: &mut Vec<u32>, number: u32) {
+    if numbers.last() != Some(&number) {
+        numbers.push(number);
     }
 }
 
@@ -577,8 +596,9 @@ mod tests {
     use super::*;
 
     fn touch(rng: &mut Rng) -> Touch {
-        let key = (rng.u8(0..8) > 0).then(|| rng.u64(0..4));
-        Touch { table: TableId(rng.u32(0..2)), key, modifies: rng.u8(0..3) == 0 }
+        let table = TableId(rng.u32(0..2));
+        let key = (rng.u8(0..8) > 0).then(|| hash(table, &[rng.u8(0..4)]));
+        Touch { table, key, modifies: rng.u8(0..3) == 0, is_ordered: true }
     }
 
     /// Whether the order of two accesses counts, and whether they are kept in order.
@@ -600,8 +620,12 @@ mod tests {
             links.begin();
             for (number, touches) in (0..).zip(&all) {
                 links.begin_transaction(number);
-                touches.iter().for_each(|touch| links.touch(number, *touch));
+                touches.iter().for_each(|touch| links.note(number, *touch));
+                if rng.bool() {
+                    links.link();
+                }
             }
+            links.link();
             let Segment { edges, chained, .. } = links.segment;
             assert!(edges.iter().collect::<BTreeSet<_>>().len() == edges.len(), "seed {seed}: an edge is there twice");
             let conflict = |one: usize, other: usize| {

@@ -21,6 +21,7 @@ use crate::call::Unordered;
 use crate::config::Config;
 use crate::error::{Error, RecoveryError};
 use crate::ids::Stamp;
+use crate::io::Environment;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::log_scan::LogScan;
 use crate::recovery::workers;
@@ -77,6 +78,8 @@ pub(super) trait Schedule: Send + Sync + 'static {
 pub(super) struct Threads<S: Schedule> {
     runners: Vec<Runner<S>>,
     stamp: Arc<ReplayedStamp>,
+    /// Threads of the operating system are kept from a window to the next one.
+    environment: Environment,
 }
 
 /// Returns how many threads may run transactions at once; zero where there is no use in them.
@@ -101,7 +104,9 @@ impl<S: Schedule> Threads<S> {
             Ok(Runner::new((index, turns.clone()), shared, sessions, replayer, stamp.clone()))
         };
         let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
-        Ok(Threads { runners, stamp: stamp.clone() })
+        let mut environment = shared.config.environment.clone();
+        environment.spawn = environment.spawn.keeping().unwrap_or(environment.spawn);
+        Ok(Threads { runners, stamp: stamp.clone(), environment })
     }
 
     /// How many there are.
@@ -120,19 +125,29 @@ impl<S: Schedule> Threads<S> {
     }
 
     /// Runs a window by so many of them, and gives its schedule back.
-    pub(super) fn run(&mut self, config: &Config, schedule: S, active: usize) -> Result<S, Stopped> {
-        let running = self.begin(config, schedule, active);
+    pub(super) fn run(&mut self, schedule: S, active: usize) -> Result<S, Stopped> {
+        let running = self.begin(schedule, active);
         self.end(running)
     }
 
     /// Begins to run a window by so many of them.
-    pub(super) fn begin(&mut self, config: &Config, schedule: S, active: usize) -> Running<S> {
+    pub(super) fn begin(&mut self, schedule: S, active: usize) -> Running<S> {
         self.stamp.set_before(schedule.first_stamp());
         let (schedule, ended) = (Arc::new(schedule), Ended::default());
         let mut runners: Vec<Runner<S>> = self.runners.drain(..active).collect();
         let begin = |(index, runner): (usize, &mut Runner<S>)| runner.begin(&schedule, &ended, (index, active));
         runners.iter_mut().enumerate().for_each(begin);
-        Running { threads: workers::begin(&config.environment, runners), schedule, ended }
+        Running { threads: workers::begin(&self.environment, runners), active, schedule, ended }
+    }
+
+    /// Those that have not begun run the window, too.
+    pub(super) fn join_in(&mut self, running: &mut Running<S>) {
+        let Running { threads, active, schedule, ended } = running;
+        for mut runner in self.runners.drain(..) {
+            runner.begin(schedule, ended, (*active, *active + 1));
+            *active += 1;
+            threads.add(&self.environment, runner);
+        }
     }
 
     /// Waits for the end of a window, and gives its schedule back.
@@ -147,7 +162,7 @@ impl<S: Schedule> Threads<S> {
     }
 
     /// Waits for the end of a window, and gives back what may be others' as well.
-    pub(super) fn join(&mut self, Running { threads, schedule, ended }: Running<S>) -> Result<Arc<S>, Stopped> {
+    pub(super) fn join(&mut self, Running { threads, schedule, ended, .. }: Running<S>) -> Result<Arc<S>, Stopped> {
         let ran = threads.end();
         let refusal = lock(&ended).take();
         match (ran, refusal) {
@@ -169,6 +184,7 @@ impl<S: Schedule> Threads<S> {
 /// A window that is being run.
 pub(super) struct Running<S: Schedule> {
     threads: workers::Running<Runner<S>>,
+    active: usize,
     schedule: Arc<S>,
     ended: Ended,
 }

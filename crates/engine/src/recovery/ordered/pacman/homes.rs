@@ -1,0 +1,49 @@
+//! Which thread runs a transaction, if it has nothing more urgent: the one that runs others of the same first column of the key,
+//! so that rows stay in its cache, and what replaces them in its memory.
+//!
+//! A hint: an idle thread takes what is another one's. What follows is at home again.
+
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher;
+
+use crate::table::Table;
+
+/// How many groups of first columns are told apart; a power of two.
+const GROUPS: usize = 4096;
+
+/// Where transactions are at home.
+pub(super) struct Homes {
+    /// By the hash of the first column: the thread, once there is a transaction of it.
+    of: Box<[Option<u16>]>,
+    /// How many transactions are at home with each thread.
+    loads: Vec<u64>,
+}
+
+impl Homes {
+    /// So many threads have nothing yet.
+    pub(super) fn new(threads: usize) -> Homes {
+        Homes { of: vec![None; GROUPS].into(), loads: vec![0; threads] }
+    }
+
+    /// Returns where a transaction is at home that modifies rows with these keys first: a new group where there is least so far.
+    pub(super) fn of(&mut self, table: &Table, key: &[u8]) -> u16 {
+        let first = table.keys.prefix_len(key, 1).map_or(key, |length| &key[..length]);
+        // Alike for all tables: their keys often begin with the same column.
+        let group = FixedState::with_seed(0).hash_one(first) as usize % GROUPS;
+        let home = self.of[group].unwrap_or_else(|| self.least());
+        self.of[group] = Some(home);
+        self.loads[usize::from(home)] += 1;
+        home
+    }
+
+    /// Returns where any other transaction is at home.
+    pub(super) fn any(&mut self) -> u16 {
+        let home = self.least();
+        self.loads[usize::from(home)] += 1;
+        home
+    }
+
+    fn least(&self) -> u16 {
+        (0..self.loads.len()).min_by_key(|thread| self.loads[*thread]).expect("there is a thread") as u16
+    }
+}
