@@ -2,12 +2,14 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Waker;
 use std::thread;
 
 use osier::config::{ConcurrencyControlKind, Logged, RecoveryKind};
 use osier::procedure::program::Program;
 use osier::table::{KeyRange, Schema, Type};
-use osier::{Config, Database, Error, Protocol, SequenceOptions, Session, Transaction, Value};
+use osier::task::{Fiber, Turn};
+use osier::{Config, Database, Error, Protocol, SequenceOptions, Session, Transaction, TransactionError, Value};
 
 mod support;
 
@@ -239,6 +241,39 @@ fn who_writes_waits_for_those_that_read() {
         db.close().expect("it closes");
         assert!(states(&Database::open(config).expect("it opens")) == expected, "{scheme:?}");
     }
+}
+
+/// What waits for a long call ends when its task is to end, and can come again.
+#[test]
+fn who_is_to_end_waits_no_more() {
+    let home = support::directory("instant", "ends");
+    let config = config(&home, SCHEMES[1]).checkpoint_at_close(false);
+    let db = create(&config);
+    let long = "procedure long(account bigint, rounds bigint) {
+        let sum bigint = 0;
+        let round bigint = 0;
+        while round < rounds { set sum = (sum * 31 + round) % 1000003; set round = round + 1; }
+        update accounts (account) as row set holds = sum; }";
+    db.create_procedure(&Program::parse(long).expect("a program")).expect("a procedure");
+    let rounds = 1_000_000_i64;
+    let mut session = db.session().expect("a session");
+    session.call("long", &[1.into(), rounds.into()]).expect("a call");
+    let expected = states(&db).swap_remove(1);
+    drop(session);
+    db.close().expect("it closes");
+
+    let db = Database::open(instant(&config, 1)).expect("it opens");
+    let mut session = db.session().expect("a session");
+    let mut ending = Fiber::new(|| session.run(|tx| state(tx, 1)).map(drop));
+    ending.set_to_end(true);
+    let Turn::Over(Ok(Err(error))) = ending.resume(Waker::noop(), true) else {
+        panic!("it waits, or had nothing to wait for")
+    };
+    assert!(matches!(error, Error::Transaction(TransactionError::BacklogTimeout)), "{error}");
+    assert_eq!(error.sqlstate(), "55P03");
+    drop(ending);
+    assert_eq!(session.run(|tx| state(tx, 2)).expect("nothing to wait for").0.1, 1000);
+    assert_eq!(session.run(|tx| state(tx, 1)).expect("it waits").0, expected);
 }
 
 /// A close does not wait, and the next open finds what was there.

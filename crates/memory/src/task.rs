@@ -53,6 +53,11 @@ pub fn pause(limit: Duration) -> bool {
     task.has_time.get()
 }
 
+/// Whether the current task shall wait for nothing any more, whatever time there is.
+pub fn is_to_end() -> bool {
+    current().is_some_and(|task| task.is_to_end.get())
+}
+
 /// Lets each of the other tasks run that can. To be called now and then by what takes long.
 pub fn give_way() {
     pause(Duration::ZERO);
@@ -67,6 +72,7 @@ struct Task {
     waker: RefCell<Waker>,
     /// Whether the last pause was over before its time.
     has_time: Cell<bool>,
+    is_to_end: Cell<bool>,
 }
 
 /// Puts back which task was the current one, also after a panic.
@@ -112,6 +118,7 @@ impl<'a, R: 'static> Fiber<'a, R> {
             way: Cell::new(ptr::null()),
             waker: RefCell::new(Waker::noop().clone()),
             has_time: Cell::new(true),
+            is_to_end: Cell::new(false),
         });
         let own = task.clone();
         let stack = STACKS.with_borrow_mut(Vec::pop);
@@ -122,6 +129,11 @@ impl<'a, R: 'static> Fiber<'a, R> {
             body()
         });
         Fiber { coroutine: Some(coroutine), task, body: PhantomData }
+    }
+
+    /// Says whether it [shall wait for nothing any more](is_to_end).
+    pub fn set_to_end(&self, is_to_end: bool) {
+        self.task.is_to_end.set(is_to_end);
     }
 
     /// Goes on with it. `waker` wakes it during its next pause; `has_time` says whether the last one is over before its time.
@@ -252,6 +264,15 @@ mod tests {
         });
         assert!(matches!(resume(&mut outer, true), Turn::Paused(limit) if limit == Duration::from_secs(2)));
         assert!(has_gone_on.get());
+    }
+
+    #[test]
+    fn who_is_to_end_is_told() {
+        assert!(!is_to_end());
+        let mut fiber = Fiber::new(|| (is_to_end(), pause(Duration::ZERO), is_to_end()));
+        assert!(matches!(resume(&mut fiber, true), Turn::Paused(_)));
+        fiber.set_to_end(true);
+        assert!(matches!(resume(&mut fiber, true), Turn::Over(Ok((false, true, true)))));
     }
 
     #[test]

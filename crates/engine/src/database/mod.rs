@@ -231,7 +231,7 @@ impl Database {
     /// # Errors
     /// The database is closed, or has failed: perhaps because a transaction of the log did something else than before.
     pub fn wait_for_replay(&self) -> Result<(), Error> {
-        Ok(self.inner.shared.settle_all()?)
+        self.inner.shared.settle_all()
     }
 
     /// The configuration that it was opened with, with absolute paths.

@@ -60,6 +60,12 @@ pub enum TransactionError {
         /// The limit.
         limit: Duration,
     },
+    /// Calls of the log have to run again first (`recovery = instant`), and the task of this transaction shall wait no more.
+    #[error(
+        "calls of the log that access the same rows have still to run again, and there is no more time to wait for them; try \
+         again later, or open the database with recovery=whole"
+    )]
+    BacklogTimeout,
     /// Sessions waited for each other in a circle, and this one waited for an advisory lock. It holds what it held.
     #[error(
         "sessions wait for each other's locks in a circle; take locks in the same order everywhere, and run it again"
@@ -300,7 +306,7 @@ impl TransactionError {
         match self {
             TransactionError::Conflict { .. } | TransactionError::RetriesExhausted { .. } => "40001",
             TransactionError::Deadlock => "40P01",
-            TransactionError::LockTimeout { .. } => "55P03",
+            TransactionError::LockTimeout { .. } | TransactionError::BacklogTimeout => "55P03",
             TransactionError::DuplicateKey { .. } => "23505",
             TransactionError::ReadOnly { .. } | TransactionError::ReadOnlySequence { .. } => "25006",
             TransactionError::SnapshotEnded { .. } => "72000",

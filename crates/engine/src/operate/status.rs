@@ -145,6 +145,12 @@ pub struct LiveStatus {
     /// Snapshots that are open, and what is kept for them.
     #[serde(default)]
     pub snapshots: SnapshotStatus,
+    /// Transactions of the log that have still to run again (`recovery = instant`).
+    #[serde(default)]
+    pub recovery_left: u64,
+    /// How many there were when the database was opened.
+    #[serde(default)]
+    pub recovery_transactions: u64,
     /// How long a recovery would take to replay the log, in seconds; `None` where no commands are logged.
     #[serde(default)]
     pub recovery_debt_seconds: Option<f64>,
@@ -270,6 +276,8 @@ impl Database {
             checkpoint_failure: metrics.checkpoints.failure.map(|failure| failure.to_string()),
             backups: self.inner.retention.holds(),
             snapshots: metrics.snapshots.into(),
+            recovery_left: metrics.backlog.left,
+            recovery_transactions: metrics.backlog.transactions,
             recovery_debt_seconds: metrics.recovery.map(|recovery| recovery.debt.as_secs_f64()),
             recovery_target_seconds: metrics.recovery.map(|recovery| recovery.target.as_secs_f64()),
             procedures: metrics.procedures,
@@ -446,6 +454,10 @@ impl fmt::Display for LiveStatus {
                 count(*batches, "batch"),
                 count(*syncs, "sync")
             )?;
+        }
+        if self.recovery_left > 0 {
+            let (left, all) = (self.recovery_left, count(self.recovery_transactions, "transaction"));
+            writeln!(f, "  replay      {left} of {all} of the log have still to run; checkpoints wait for them")?;
         }
         let (taken, failed) = (self.checkpoints_taken, self.checkpoints_failed);
         write!(f, "  checkpoints {taken} taken, {failed} failed; {}", self.checkpoint)?;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use osier_memory::sync::{Mutex, lock};
 
 use crate::concurrency::Intent;
-use crate::error::LogError;
+use crate::error::{Error, LogError};
 use crate::table::{KeyBounds, Table};
 
 /// The rows of a table that an access may come to.
@@ -60,14 +60,15 @@ pub(crate) trait Backlog: Send + Sync {
     /// Waits until no transaction is left that this access has to wait for, and has those run first.
     ///
     /// # Errors
-    /// The database is closed, or has failed.
-    fn settle(&self, goes_on: GoesOn<'_>, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError>;
+    /// The database is closed, or has failed; [`BacklogTimeout`](crate::error::TransactionError::BacklogTimeout) where the task
+    /// is to end.
+    fn settle(&self, goes_on: GoesOn<'_>, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), Error>;
 
     /// Waits until no transaction is left at all.
     ///
     /// # Errors
     /// As [`Backlog::settle`].
-    fn settle_all(&self, goes_on: GoesOn<'_>) -> Result<(), LogError>;
+    fn settle_all(&self, goes_on: GoesOn<'_>) -> Result<(), Error>;
 
     /// What it had and has.
     fn metrics(&self) -> BacklogMetrics;

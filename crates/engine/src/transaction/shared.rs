@@ -18,7 +18,7 @@ use super::superseded::Superseded;
 use crate::catalog::Catalog;
 use crate::concurrency::Scheme;
 use crate::config::Config;
-use crate::error::{LogError, TransactionError};
+use crate::error::{Error, LogError, TransactionError};
 use crate::ids::{Stamp, StreamId};
 use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt};
@@ -124,7 +124,7 @@ impl Shared {
     /// # Errors
     /// As [`Backlog::settle`](backlog::Backlog::settle).
     #[inline]
-    pub(super) fn settle(&self, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError> {
+    pub(super) fn settle(&self, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), Error> {
         match self.backlog.get() {
             None => Ok(()),
             Some(backlog) => backlog.settle(&|| self.goes_on(), table, reach, to),
@@ -135,7 +135,7 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Backlog::settle`](backlog::Backlog::settle).
-    pub(crate) fn settle_all(&self) -> Result<(), LogError> {
+    pub(crate) fn settle_all(&self) -> Result<(), Error> {
         self.backlog.get().map_or(Ok(()), |backlog| backlog.settle_all(&|| self.goes_on()))
     }
 

@@ -12,3 +12,8 @@ pub fn waker() -> Option<Waker> {
 pub fn pause(_limit: Duration) -> bool {
     false
 }
+
+/// Nobody is.
+pub fn is_to_end() -> bool {
+    false
+}

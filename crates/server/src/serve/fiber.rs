@@ -48,7 +48,9 @@ impl<R: 'static> Future for Running<'_, R> {
             Pause::Over => true,
             Pause::Timed(sleep) => sleep.as_mut().poll(context).is_ready(),
         };
-        match fiber.resume(context.waker(), !is_over && !canceller.is_due()) {
+        let is_due = canceller.is_due();
+        fiber.set_to_end(is_due);
+        match fiber.resume(context.waker(), !is_over && !is_due) {
             Turn::Over(result) => return Poll::Ready(result),
             Turn::Paused(limit) => {
                 canceller.wake(context.waker());

@@ -23,7 +23,7 @@ use super::replayer::CommandReplayer;
 use super::threads::{Running, Stopped, Threads};
 use super::{Replay, Replayed};
 use crate::config::{Config, RecoveryKind};
-use crate::error::{Error, LogError, LogFailure, RecoveryError};
+use crate::error::{Error, LogFailure, RecoveryError, TransactionError};
 use crate::ids::Stamp;
 use crate::io::{Joiner, Signal, Step, Task};
 use crate::log::protocol::replayed::ReplayedStamp;
@@ -39,6 +39,9 @@ const LOOKED_AT_BYTES: usize = 1 << 30;
 
 /// How often it is looked whether the rest has run.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// Users are told what it takes to run all of it when one transaction in so many has run.
+const TOLD_SHARE: u64 = 64;
 
 /// Who waits in a thread with others lets them go on for so long.
 const TASK_PAUSE: Duration = Duration::from_millis(1);
@@ -184,7 +187,8 @@ impl Rest {
         users.backlog.begin(backlog);
         let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(Signal::new()));
         let (users, running, has_ended) = (users.clone(), Some(running), false);
-        let watch = Watch { users, shared, threads, running, orphans, begun, stop: stop.clone(), has_ended };
+        let (stopped, owed_ns) = (stop.clone(), 0);
+        let watch = Watch { users, shared, threads, running, orphans, begun, owed_ns, stop: stopped, has_ended };
         let spawn = &config.environment.spawn;
         let joiner = spawn.spawn(Replaying::NAME.to_owned(), Box::new(watch), signal.clone())?;
         Ok(Replaying { stop, signal, joiner: Some(joiner) })
@@ -201,7 +205,7 @@ struct Unreplayed {
 
 impl Unreplayed {
     /// Waits until nothing is left that `first_left` gives.
-    fn wait(&self, goes_on: GoesOn<'_>, first_left: impl Fn() -> Option<u32>) -> Result<(), LogError> {
+    fn wait(&self, goes_on: GoesOn<'_>, first_left: impl Fn() -> Option<u32>) -> Result<(), Error> {
         pause_while(goes_on, || self.graph.is_crowded())?;
         let mut has_waited = false;
         while let Some(at) = first_left() {
@@ -214,11 +218,14 @@ impl Unreplayed {
     }
 }
 
-/// Waits while something is so, and the database goes on.
-fn pause_while(goes_on: GoesOn<'_>, is_so: impl Fn() -> bool) -> Result<(), LogError> {
+/// Waits while something is so, the database goes on, and the task has time.
+fn pause_while(goes_on: GoesOn<'_>, is_so: impl Fn() -> bool) -> Result<(), Error> {
     let mut backoff = Backoff::new();
     while is_so() {
         goes_on()?;
+        if task::is_to_end() {
+            return Err(TransactionError::BacklogTimeout.into());
+        }
         match task::waker() {
             Some(_) => _ = task::pause(TASK_PAUSE),
             None => backoff.wait(),
@@ -228,11 +235,11 @@ fn pause_while(goes_on: GoesOn<'_>, is_so: impl Fn() -> bool) -> Result<(), LogE
 }
 
 impl Backlog for Unreplayed {
-    fn settle(&self, goes_on: GoesOn<'_>, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), LogError> {
+    fn settle(&self, goes_on: GoesOn<'_>, table: &Table, reach: Reach<'_>, to: Use) -> Result<(), Error> {
         self.wait(goes_on, || self.accesses.first_left(&*self.graph, table, reach, to))
     }
 
-    fn settle_all(&self, goes_on: GoesOn<'_>) -> Result<(), LogError> {
+    fn settle_all(&self, goes_on: GoesOn<'_>) -> Result<(), Error> {
         self.wait(goes_on, || self.graph.first_left())
     }
 
@@ -278,6 +285,8 @@ struct Watch {
     /// What transactions before have left to be purged.
     orphans: Vec<Purge>,
     begun: Duration,
+    /// What users have been told that a recovery would take to run all of it once more.
+    owed_ns: u64,
     stop: Arc<AtomicBool>,
     has_ended: bool,
 }
@@ -293,8 +302,6 @@ impl Watch {
                 // What is to be purged by these sessions users take over.
                 self.threads.clear();
                 self.users.adopt_purges(self.orphans.drain(..).chain(self.shared.take_orphans()));
-                let took = self.users.config.environment.clock.now().saturating_sub(self.begun);
-                self.users.debt.add(took.as_nanos() as u64);
                 self.users.backlog.is_done();
             }
             Err(Stopped::Recovery(error)) => failed(error),
@@ -303,8 +310,25 @@ impl Watch {
     }
 }
 
+impl Watch {
+    /// Tells users of the debt: a crash leaves all of it to the next recovery, however much of it has run.
+    fn owe(&mut self) {
+        let BacklogMetrics { transactions, left, .. } = self.users.backlog.metrics();
+        let ran = transactions - left;
+        if ran == 0 || ran < transactions / TOLD_SHARE {
+            return;
+        }
+        let took = self.users.config.environment.clock.now().saturating_sub(self.begun).as_nanos();
+        let all_ns = (took * u128::from(transactions) / u128::from(ran)) as u64;
+        let more_ns = all_ns.saturating_sub(self.owed_ns);
+        self.users.debt.add(more_ns);
+        self.owed_ns += more_ns;
+    }
+}
+
 impl Task for Watch {
     fn step(&mut self) -> Step {
+        self.owe();
         if let Some(running) = self.running.take_if(|running| running.is_over()) {
             self.end(running);
         } else if !self.stop.load(Ordering::SeqCst) {
