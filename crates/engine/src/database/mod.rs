@@ -230,6 +230,7 @@ impl Database {
     ///
     /// # Errors
     /// The database is closed, or has failed: perhaps because a transaction of the log did something else than before.
+    /// [`BacklogTimeout`](crate::TransactionError::BacklogTimeout) where the [task](crate::task) is to end.
     pub fn wait_for_replay(&self) -> Result<(), Error> {
         self.inner.shared.settle_all()
     }

@@ -4,6 +4,7 @@
 //! thread for each task takes twice the memory from the system, and waits until that is cleared.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -85,7 +86,7 @@ fn panic_message(panic: Box<dyn Any + Send>) -> String {
 /// have no task.
 #[derive(Default)]
 struct KeptSpawn {
-    idle: Arc<Mutex<Vec<Kept>>>,
+    idle: Arc<Mutex<VecDeque<Kept>>>,
 }
 
 /// A thread.
@@ -114,7 +115,8 @@ impl Kept {
 
 impl Spawn for KeptSpawn {
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
-        let idle = lock(&self.idle).pop();
+        // In the order in which they were joined: each comes to what it has had before.
+        let idle = lock(&self.idle).pop_front();
         let kept = idle.map_or_else(|| Kept::new(name), Ok)?;
         kept.tasks.send((task, signal)).expect("the thread waits for a task");
         Ok(Box::new(KeptJoiner { kept, idle: self.idle.clone(), process: Process::this() }))
@@ -133,7 +135,7 @@ impl Drop for KeptSpawn {
 
 struct KeptJoiner {
     kept: Kept,
-    idle: Arc<Mutex<Vec<Kept>>>,
+    idle: Arc<Mutex<VecDeque<Kept>>>,
     /// The process that has the thread.
     process: Process,
 }
@@ -147,7 +149,7 @@ impl Joiner for KeptJoiner {
             return Err(Process::FORKED.to_owned());
         }
         let ended = lock(&kept.ended).recv().expect("a thread tells how its task has ended");
-        lock(&idle).push(kept);
+        lock(&idle).push_back(kept);
         ended
     }
 }

@@ -398,7 +398,10 @@ impl Session {
             }
             _ => Err(missing()),
         };
-        result.map_err(|error| self.fail(error))?;
+        result.map_err(|error| {
+            let error = self.fail(error);
+            self.core.canceller.explain(error)
+        })?;
         let state = (copy.count, copy.ends_transaction);
         self.core.copy = Some(copy);
         Ok(state)

@@ -206,7 +206,9 @@ impl Session {
     /// A conflict, or a failure of the log; the transaction is over.
     pub fn end_implicit(&mut self) -> Result<Option<Receipt>> {
         match &self.state {
-            State::Open(Block { is_explicit: false, .. }) => self.commit(),
+            State::Open(Block { is_explicit: false, .. }) => {
+                self.commit().map_err(|error| self.core.canceller.explain(error))
+            }
             _ => Ok(None),
         }
     }

@@ -206,26 +206,30 @@ struct Unreplayed {
 impl Unreplayed {
     /// Waits until nothing is left that `first_left` gives.
     fn wait(&self, goes_on: GoesOn<'_>, first_left: impl Fn() -> Option<u32>) -> Result<(), Error> {
-        pause_while(goes_on, || self.graph.is_crowded())?;
+        pause_while(goes_on, || Ok(self.graph.is_crowded()))?;
         let mut has_waited = false;
         while let Some(at) = first_left() {
             if !std::mem::replace(&mut has_waited, true) {
                 self.waits.fetch_add(1, Ordering::Relaxed);
             }
-            pause_while(goes_on, || !self.graph.has_run(at))?;
+            // What it has waited for so far says that it is to end, and not what came before it.
+            let mut has_paused = false;
+            pause_while(goes_on, || match self.graph.has_run(at) {
+                false if std::mem::replace(&mut has_paused, true) && task::is_to_end() => {
+                    Err(TransactionError::BacklogTimeout.into())
+                }
+                has_run => Ok(!has_run),
+            })?;
         }
         Ok(())
     }
 }
 
-/// Waits while something is so, the database goes on, and the task has time.
-fn pause_while(goes_on: GoesOn<'_>, is_so: impl Fn() -> bool) -> Result<(), Error> {
+/// Waits while something is so, and the database goes on.
+fn pause_while(goes_on: GoesOn<'_>, mut is_so: impl FnMut() -> Result<bool, Error>) -> Result<(), Error> {
     let mut backoff = Backoff::new();
-    while is_so() {
+    while is_so()? {
         goes_on()?;
-        if task::is_to_end() {
-            return Err(TransactionError::BacklogTimeout.into());
-        }
         match task::waker() {
             Some(_) => _ = task::pause(TASK_PAUSE),
             None => backoff.wait(),
@@ -302,6 +306,7 @@ impl Watch {
                 // What is to be purged by these sessions users take over.
                 self.threads.clear();
                 self.users.adopt_purges(self.orphans.drain(..).chain(self.shared.take_orphans()));
+                self.owe();
                 self.users.backlog.is_done();
             }
             Err(Stopped::Recovery(error)) => failed(error),

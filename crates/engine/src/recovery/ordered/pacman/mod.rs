@@ -47,9 +47,9 @@ const FIRST_WINDOW_SHARE: usize = 16;
 /// Several threads that run transactions of segments. One segment is run while the next one is planned, if that is wanted.
 pub(super) struct Pacman {
     kind: ReplayKind,
+    running: Option<Running<Graph>>,
     threads: Threads<Graph>,
     plans: Plans,
-    running: Option<Running<Graph>>,
     /// How many transactions the next window has.
     window_records: usize,
     /// Whether any of the present window were run at once; `None`: nothing shows whether they could be.

@@ -279,6 +279,7 @@ impl Plans {
                 places.push(place);
                 links.segment.homes.push(home.unwrap_or_else(|| homes.any()));
             }
+            drop(transaction);
             links.link();
         }
         let accesses = tells_accesses.then(|| links.accesses(&levels));

@@ -177,6 +177,8 @@ impl<S: Schedule> Threads<S> {
         }
         assert!(schedule.is_over(), "no record of a window is left out");
         self.runners.iter_mut().for_each(Runner::end);
+        // Each has the same place in every window, and what is at home there.
+        self.runners.sort_unstable_by_key(Runner::index);
         Ok(schedule)
     }
 }

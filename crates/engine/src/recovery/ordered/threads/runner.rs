@@ -54,6 +54,11 @@ impl<S: Schedule> Runner<S> {
         Runner { window, executor, scout, again, backoff, clock, idle_since, waited: Duration::ZERO }
     }
 
+    /// Which of all threads it is.
+    pub(super) fn index(&self) -> usize {
+        self.executor.index
+    }
+
     /// From now on the database is open meanwhile.
     pub(super) fn go_on_beside_users(&mut self) {
         self.executor.epochs = None;
@@ -83,7 +88,9 @@ impl<S: Schedule> Work for Runner<S> {
         // Those that were asked for in this step, read already.
         let mut asked = VecDeque::new();
         for _ in 0..at_once_per_step() {
-            while let Some(at) = schedule.take(taken) {
+            while again.is_none()
+                && let Some(at) = schedule.take(taken)
+            {
                 let record = schedule.record(at);
                 if let Some(command) = &record.command {
                     executor.replayer.ask_ahead(&transaction, command, &mut rows);
