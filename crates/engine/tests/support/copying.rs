@@ -8,8 +8,10 @@ use std::path::Path;
 /// Copies what lies in `from` to `to`, symbolic links as such.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a listing") {
-        let entry = entry.expect("an entry");
+    let mut entries: Vec<_> = fs::read_dir(from).expect("a listing").map(|entry| entry.expect("an entry")).collect();
+    // Last: segments that it does not name any more may be removed meanwhile.
+    entries.sort_by_key(|entry| entry.file_name() == "MANIFEST");
+    for entry in entries {
         let (kind, target) = (entry.file_type().expect("a type"), to.join(entry.file_name()));
         if kind.is_dir() {
             copy(&entry.path(), &target);
