@@ -212,7 +212,7 @@ impl Unreplayed {
             if !std::mem::replace(&mut has_waited, true) {
                 self.waits.fetch_add(1, Ordering::Relaxed);
             }
-            // What it has waited for so far says that it is to end, and not what came before it.
+            // Asked behind a pause of its own alone: before that the answer is about the statement before.
             let mut has_paused = false;
             pause_while(goes_on, || match self.graph.has_run(at) {
                 false if std::mem::replace(&mut has_paused, true) && task::is_to_end() => {
@@ -313,9 +313,7 @@ impl Watch {
             Err(Stopped::Missing { missing, not_run }) => failed(missing.into_error(not_run)),
         }
     }
-}
 
-impl Watch {
     /// Tells users of the debt: a crash leaves all of it to the next recovery, however much of it has run.
     fn owe(&mut self) {
         let BacklogMetrics { transactions, left, .. } = self.users.backlog.metrics();

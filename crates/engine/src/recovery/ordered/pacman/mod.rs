@@ -47,6 +47,7 @@ const FIRST_WINDOW_SHARE: usize = 16;
 /// Several threads that run transactions of segments. One segment is run while the next one is planned, if that is wanted.
 pub(super) struct Pacman {
     kind: ReplayKind,
+    /// Dropped first: it has some of the threads.
     running: Option<Running<Graph>>,
     threads: Threads<Graph>,
     plans: Plans,

@@ -1,4 +1,6 @@
 //! Transactions of a segment that somebody waits for who comes after all of it.
+//!
+//! Invariant: who has learned from another thread that one has run sees what it did.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
