@@ -121,6 +121,8 @@ pub enum Mutation {
     AdHocUnordered,
     /// Who modifies a row waits for those that have modified it, and not for those that have read it.
     ReadersUnawaited,
+    /// Stamps of keys that were purged while transactions are run at once count for whoever comes later.
+    PurgedCounted,
     /// Who accesses a whole table does not wait for those that have accessed some rows of it.
     TablesUnawaited,
     /// What changes definitions runs beside others.

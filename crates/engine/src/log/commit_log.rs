@@ -134,11 +134,20 @@ impl CommitLog {
         }
     }
 
+    /// Returns the stamp up to which a key without a row may be purged: whoever comes later and finds the key absent has a
+    /// greater one, or the stamp that the key leaves behind does not [count](CommitLog::counted).
+    pub(crate) fn purgeable(&self) -> Stamp {
+        match &self.replayed {
+            Some(replayed) if !replayed.absences_count() => Stamp::MAX,
+            _ => self.csn(),
+        }
+    }
+
     /// Returns what counts for a transaction of the stamp of those who saw that a key was not there.
     #[inline]
     pub(crate) fn counted(&self, absence: Stamp) -> Stamp {
         match &self.replayed {
-            Some(replayed) if !replayed.is_of_log(absence) => Stamp::ZERO,
+            Some(replayed) if !replayed.absences_count() => Stamp::ZERO,
             _ => absence,
         }
     }

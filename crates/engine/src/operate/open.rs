@@ -29,10 +29,9 @@ use crate::database::Database;
 use crate::directory::manifest::Manifest;
 use crate::directory::{self, Claim, DirectoryError};
 use crate::error::Error;
-use crate::ids::Stamp;
 use crate::log::CommitLog;
 use crate::log::persist::LogLayout;
-use crate::recovery::{self, CommandReplayer, Recovered, RecoveryReport, Replaying, Rest};
+use crate::recovery::{self, CommandReplayer, Recovered, RecoveryReport, Replaying};
 use crate::table::store::Store;
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
@@ -101,8 +100,7 @@ impl Database {
                     }
                     Some(found) => {
                         let (catalog, mut recovered) = recover(&config, &mut claim, found, &store, catalog, replayer)?;
-                        let floor = recovered.manifest.current.floor;
-                        rest = recovered.rest.take().map(|rest| (rest, floor));
+                        rest = recovered.rest.take();
                         (catalog, recovered.manifest, Some(recovered.report))
                     }
                 };
@@ -121,9 +119,8 @@ impl Database {
         let stop_log = |_: &Error| drop(shared.log.close());
         let no_ticker = |source| Error::Spawn { task: Ticker::NAME, source };
         let ticker = Ticker::start(&shared).map_err(no_ticker).inspect_err(stop_log)?;
-        let begin = |(rest, floor): (Rest, Stamp)| rest.begin(&shared, floor);
         let no_replay = |source| Error::Spawn { task: Replaying::NAME, source };
-        let replaying = rest.map(begin).transpose().map_err(no_replay).inspect_err(stop_log)?;
+        let replaying = rest.map(|rest| rest.begin(&shared)).transpose().map_err(no_replay).inspect_err(stop_log)?;
         let checkpoints = Checkpoints::start(&shared, &retention, inherited(report.as_ref())).inspect_err(stop_log)?;
         let has_accepted = report.as_ref().is_some_and(RecoveryReport::has_accepted);
         let database = Database::of(given, shared, (ticker, replaying), checkpoints, retention, report);

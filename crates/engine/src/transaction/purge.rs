@@ -99,7 +99,7 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     if queue.is_empty() {
         return;
     }
-    let (stable, over) = (shared.log.csn(), shared.store.epochs().safe());
+    let (stable, over) = (shared.log.purgeable(), shared.store.epochs().safe());
     let usual = purges_per_begin();
     let share = (queue.len() / usual).min(PURGES_MAX + 2 * noted);
     let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(share) };

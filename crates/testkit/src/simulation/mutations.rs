@@ -405,6 +405,7 @@ pub const CASES: &[Case] = &[
     case(Mutation::UniqueIndexesForgotten, "unique indexes are no accesses", "O8").calls().refused(),
     case(Mutation::AdHocUnordered, "rows among commands have no place", "O5").calls().refused(),
     case(Mutation::ReadersUnawaited, "writers do not wait for readers", "O7").calls().refused(),
+    case(Mutation::PurgedCounted, "stamps of purged keys count at once", "O18").calls().refused(),
     case(Mutation::TablesUnawaited, "who reads a table does not wait for its rows", "O6").calls().refused(),
     case(Mutation::DefinitionsBeside, "definitions run beside calls", "O9").calls().refused(),
     // Instant recovery.

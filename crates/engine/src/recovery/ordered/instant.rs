@@ -24,7 +24,6 @@ use super::threads::{Running, Stopped, Threads};
 use super::{Replay, Replayed};
 use crate::config::{Config, RecoveryKind};
 use crate::error::{Error, LogFailure, RecoveryError, TransactionError};
-use crate::ids::Stamp;
 use crate::io::{Joiner, Signal, Step, Task};
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::workers;
@@ -54,7 +53,6 @@ pub(super) fn is_wanted(config: &Config, replayer: &dyn CommandReplayer) -> bool
 /// What is left to run again when a database opens.
 pub(crate) struct Rest {
     config: Config,
-    stamp: Arc<ReplayedStamp>,
     shared: Arc<Shared>,
     threads: Threads<Graph>,
     graph: Graph,
@@ -95,9 +93,8 @@ impl UntilRest {
                 if !segment.is_empty() && is_last && end.0 as usize == window.len() {
                     let (graph, accesses) = Graph::new(&log.scan, &window, segment, threads);
                     let accesses = accesses.expect("these plans tell accesses");
-                    let (config, stamp) = (replay.config.clone(), replay.stamp.clone());
-                    let shared = self.plans.into_shared();
-                    return Ok(Some(Rest { config, stamp, shared, threads: self.threads, graph, accesses }));
+                    let (config, shared) = (replay.config.clone(), self.plans.into_shared());
+                    return Ok(Some(Rest { config, shared, threads: self.threads, graph, accesses }));
                 }
                 self.run_segment(replay, &window, segment, from)?;
                 self.plans.have_run();
@@ -169,14 +166,13 @@ impl Rest {
         Replayed { transactions: ran.records, commands: ran.commands, ..Replayed::default() }
     }
 
-    /// Begins to run it beside the users of an open database, whose stamps are above `floor`.
+    /// Begins to run it beside the users of an open database.
     ///
     /// # Errors
     /// A thread could not be started.
-    pub(crate) fn begin(self, users: &Arc<Shared>, floor: Stamp) -> std::io::Result<Replaying> {
-        let Rest { config, stamp, shared, mut threads, graph, accesses } = self;
+    pub(crate) fn begin(self, users: &Arc<Shared>) -> std::io::Result<Replaying> {
+        let Rest { config, shared, mut threads, graph, accesses } = self;
         let (total, active) = (graph.left(), threads.len());
-        stamp.set_users_above(floor);
         threads.go_on_beside_users();
         // Beside others nobody may purge a key that one of them comes to.
         let orphans = shared.take_orphans();

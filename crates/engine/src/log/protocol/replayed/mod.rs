@@ -6,7 +6,8 @@
 //! Invariants:
 //! - A session runs one transaction at a time, so that nothing lies between the look at a stamp and its use.
 //! - Whatever a transaction reads or overwrites has a smaller stamp than its own. Where it has not, the transaction is not the
-//!   one that was logged, or its log is not in order: the commit fails, and nothing of it takes effect.
+//!   one that was logged, or its log is not in order: the commit fails, and nothing of it takes effect. Once transactions were
+//!   run at once that goes for rows alone, and not for keys that were purged (docs/protocols.md, O18).
 
 mod stamp;
 
@@ -45,7 +46,7 @@ impl LogProtocol for Replayed {
     }
 
     fn counted(&self, base: Stamp, of_rows: impl FnOnce() -> Stamp) -> Stamp {
-        if self.stamp.is_of_log(base) { base } else { of_rows() }
+        if self.stamp.absences_count() { base } else { of_rows() }
     }
 
     /// Who came before everybody else is seen by everybody, whatever past he reads.

@@ -1,6 +1,6 @@
 //! The stamp of a transaction that is run again: that of its record.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
@@ -14,21 +14,16 @@ use crate::log::persist::Slot;
 pub(crate) struct ReplayedStamp {
     of_streams: Box<[CachePadded<AtomicU64>]>,
     before: AtomicU64,
-    /// Greater stamps are those of users.
-    users_above: AtomicU64,
+    /// Whether there are stamps in leaves that say nothing: of transactions that were run before others with smaller or equal
+    /// stamps, which do not depend on them, and of users.
+    were_at_once: AtomicBool,
 }
 
 impl ReplayedStamp {
     /// For so many sessions.
     pub(crate) fn new(sessions: u32) -> ReplayedStamp {
         let of_streams = (0..sessions).map(|_| CachePadded::default()).collect();
-        ReplayedStamp { of_streams, before: AtomicU64::new(0), users_above: AtomicU64::new(u64::MAX) }
-    }
-
-    /// From now on the database is open, and users leave greater stamps than `floor` behind in leaves. Rows that they have
-    /// written are none that a transaction of the log comes to.
-    pub(crate) fn set_users_above(&self, floor: Stamp) {
-        self.users_above.store(floor.0, Ordering::Relaxed);
+        ReplayedStamp { of_streams, before: AtomicU64::new(0), were_at_once: AtomicBool::new(false) }
     }
 
     /// The next transaction has this stamp, which is not below that of the one before, and is run by the first session alone.
@@ -37,8 +32,13 @@ impl ReplayedStamp {
         self.set_of(StreamId(0), stamp);
     }
 
-    /// From here on no transaction has a smaller stamp.
-    pub(crate) fn set_before(&self, stamp: Stamp) {
+    /// From here on no transaction has a smaller stamp, and they are run at once.
+    pub(crate) fn begin_at_once(&self, stamp: Stamp) {
+        self.set_before(stamp);
+        self.were_at_once.store(true, Ordering::Relaxed);
+    }
+
+    fn set_before(&self, stamp: Stamp) {
         let before = self.before.swap(stamp.0.saturating_sub(1), Ordering::Relaxed);
         assert!(before < stamp.0.max(1), "transaction {stamp} is run again after {before}");
     }
@@ -48,9 +48,9 @@ impl ReplayedStamp {
         self.of_streams[session.0 as usize].store(stamp.0, Ordering::Relaxed);
     }
 
-    /// Whether a stamp is that of a transaction of the log, and not of a user.
-    pub(crate) fn is_of_log(&self, stamp: Stamp) -> bool {
-        stamp.0 <= self.users_above.load(Ordering::Relaxed)
+    /// Whether the stamps count that keys without a row have left behind in leaves.
+    pub(crate) fn absences_count(&self) -> bool {
+        !self.were_at_once.load(Ordering::Relaxed)
     }
 
     /// Returns the stamp up to which all transactions have been run. Others may have that of the present one.
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn sessions_have_stamps_of_their_own() {
         let stamp = ReplayedStamp::new(2);
-        stamp.set_before(Stamp(5));
+        stamp.begin_at_once(Stamp(5));
         stamp.set_of(StreamId(0), Stamp(9));
         stamp.set_of(StreamId(1), Stamp(5));
         let drawn = [0, 1].map(|session| stamp.draw(StreamId(session), Stamp(4)).map(|slot| slot.stamp()).ok());

@@ -132,7 +132,7 @@ impl<S: Schedule> Threads<S> {
 
     /// Begins to run a window by so many of them.
     pub(super) fn begin(&mut self, schedule: S, active: usize) -> Running<S> {
-        self.stamp.set_before(schedule.first_stamp());
+        self.stamp.begin_at_once(schedule.first_stamp());
         let (schedule, ended) = (Arc::new(schedule), Ended::default());
         let mut runners: Vec<Runner<S>> = self.runners.drain(..active).collect();
         let begin = |(index, runner): (usize, &mut Runner<S>)| runner.begin(&schedule, &ended, (index, active));
