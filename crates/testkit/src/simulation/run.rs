@@ -451,8 +451,12 @@ impl<'s> Simulation<'s> {
         self.interleave(&world, disk, ending)?;
         if self.plan.has_partial() {
             // What sessions have left in the indexes, which the next open builds anew.
-            let found = fiber::spared(|| tables::recovered(database));
-            found.map_err(|error| Failure::engine("reading what was left", &error))?.check_indexes()?;
+            let check = || {
+                let found = tables::recovered(database);
+                let found = found.map_err(|error| Failure::engine("reading what was left", &error))?;
+                Ok(found.check_indexes()?)
+            };
+            fiber::spared(|| self.while_tasks_run((spawn, clock), database, check))?;
         }
         self.note_crash(&world, disk);
         if ending == Ending::Kill && fiber::spared(|| self.is_displaced(disk)) {
