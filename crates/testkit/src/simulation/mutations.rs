@@ -402,7 +402,10 @@ pub const CASES: &[Case] = &[
     case(Mutation::RoundsForgotten, "of loops only the first round is planned", "O4").calls().refused(),
     case(Mutation::ChangedRowsRead, "keys are read of rows that change", "O17").calls().refused(),
     case(Mutation::RunningForgotten, "keys are read of rows that running calls change", "O17").calls().refused(),
-    case(Mutation::UniqueIndexesForgotten, "unique indexes are no accesses", "O8").calls().refused(),
+    case(Mutation::UniqueIndexesForgotten, "unique indexes are no accesses", "O8")
+        .commands(Protocol::Serial)
+        .profile(Profile::Calling)
+        .refused(),
     case(Mutation::AdHocUnordered, "rows among commands have no place", "O5").calls().refused(),
     case(Mutation::ReadersUnawaited, "writers do not wait for readers", "O7").calls().refused(),
     case(Mutation::PurgedCounted, "stamps of purged keys count at once", "O18").calls().refused(),
