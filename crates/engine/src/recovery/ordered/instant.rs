@@ -174,7 +174,7 @@ impl Rest {
         let Rest { config, shared, mut threads, graph, accesses } = self;
         let (total, active) = (graph.left(), threads.len());
         threads.go_on_beside_users();
-        // Beside others nobody may purge a key that one of them comes to.
+        // Who asks for memory ahead begins transactions outside a turn, and would purge keys beside one who runs alone.
         let orphans = shared.take_orphans();
         let begun = config.environment.clock.now();
         let running = threads.begin(graph, active);

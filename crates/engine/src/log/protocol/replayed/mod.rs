@@ -7,7 +7,7 @@
 //! - A session runs one transaction at a time, so that nothing lies between the look at a stamp and its use.
 //! - Whatever a transaction reads or overwrites has a smaller stamp than its own. Where it has not, the transaction is not the
 //!   one that was logged, or its log is not in order: the commit fails, and nothing of it takes effect. Once transactions were
-//!   run at once that goes for rows alone, and not for keys that were purged (docs/protocols.md, O18).
+//!   run at once that goes for rows alone, and not for purged keys or definitions (docs/protocols.md, O18 and O9).
 
 mod stamp;
 
