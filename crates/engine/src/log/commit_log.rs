@@ -137,19 +137,18 @@ impl CommitLog {
     /// Returns the stamp up to which a key without a row may be purged: whoever comes later and finds the key absent has a
     /// greater one, or the stamp that the key leaves behind does not [count](CommitLog::counted).
     pub(crate) fn purgeable(&self) -> Stamp {
-        match &self.replayed {
-            Some(replayed) if !replayed.absences_count() => Stamp::MAX,
-            _ => self.csn(),
-        }
+        if self.absences_count() { self.csn() } else { Stamp::MAX }
     }
 
     /// Returns what counts for a transaction of the stamp of those who saw that a key was not there.
     #[inline]
     pub(crate) fn counted(&self, absence: Stamp) -> Stamp {
-        match &self.replayed {
-            Some(replayed) if !replayed.absences_count() => Stamp::ZERO,
-            _ => absence,
-        }
+        if self.absences_count() { absence } else { Stamp::ZERO }
+    }
+
+    /// Whether the stamps count that keys without a row have left behind.
+    fn absences_count(&self) -> bool {
+        self.replayed.as_ref().is_none_or(|replayed| replayed.absences_count())
     }
 
     /// Returns the greatest stamp drawn so far, at least that of every transaction that is known to have ended; zero without

@@ -3,6 +3,7 @@
 //! Invariant (Poplar, docs/protocols.md): a record leaves its tree only when its stamp is stable, that is when every
 //! later stamp of every stream exceeds it; the leaf's `max_stamp` takes the stamp over, so that observers of the absence
 //! still depend on the delete. Without a log nothing is replayed, and `max_stamp` alone keeps the stamps of the key rising.
+//! While a log is replayed by several threads neither is needed: who depends on the delete waits for it (O18).
 //! Where transactions see rows of the past, it stays until none of those is left that may see the row which it had
 //! ([`read_until`](crate::concurrency::ConcurrencyControl::read_until)). One of the catalog stays until every transaction has
 //! ended that was there when it lost its row: who looked for the name before finds at its commit that somebody had it meanwhile.
@@ -54,10 +55,10 @@ impl Purge {
         Purge { tree, key, stamp, read_until, is_definition }
     }
 
-    /// Whether it may happen while everything up to `stable` is durable, and every transaction of an epoch up to `over` has
+    /// Whether it may happen while keys up to the stamp `purgeable` may go, and every transaction of an epoch up to `over` has
     /// ended.
-    fn is_due(&self, stable: Stamp, over: Epoch) -> bool {
-        faults::is_due(self.stamp, stable) && faults::is_unread(self.read_until <= over)
+    fn is_due(&self, purgeable: Stamp, over: Epoch) -> bool {
+        faults::is_due(self.stamp, purgeable) && faults::is_unread(self.read_until <= over)
     }
 
     /// Removes the record unless its key is in use again. `false`: somebody has locked it, or the gaps beside it.
@@ -99,16 +100,16 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     if queue.is_empty() {
         return;
     }
-    let (stable, over) = (shared.log.purgeable(), shared.store.epochs().safe());
+    let (purgeable, over) = (shared.log.purgeable(), shared.store.epochs().safe());
     let usual = purges_per_begin();
     let share = (queue.len() / usual).min(PURGES_MAX + 2 * noted);
     let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(share) };
     let mut put_off = 0;
     for _ in 0..budget {
         // A name waits for transactions for which the rows behind it need not wait.
-        let may_pass = |purge: &mut Purge| purge.is_due(stable, over) || purge.is_definition && put_off < usual;
+        let may_pass = |purge: &mut Purge| purge.is_due(purgeable, over) || purge.is_definition && put_off < usual;
         let Some(purge) = queue.pop_front_if(may_pass) else { return };
-        if !purge.is_due(stable, over) {
+        if !purge.is_due(purgeable, over) {
             put_off += 1;
             queue.push_back(purge);
         } else if !purge.run(pin, &shared.snapshots) {

@@ -39,6 +39,7 @@ pub(crate) enum Seen {
 ///
 /// A record that comes to be there afterwards has the stamp of the leaf then, `max_stamp` or a later one, and a greater one as
 /// soon as somebody has committed to it. It stays until every transaction has ended that was there then (transaction/purge.rs).
+/// Where several threads replay a log the stamps of leaves do not count; there nobody looks for a name while it is made (O9).
 pub(crate) struct AbsentName {
     tree: Arc<RecordTree>,
     pub(crate) key: Box<[u8]>,

@@ -53,7 +53,6 @@ pub(super) fn is_wanted(config: &Config, replayer: &dyn CommandReplayer) -> bool
 /// What is left to run again when a database opens.
 pub(crate) struct Rest {
     config: Config,
-    shared: Arc<Shared>,
     threads: Threads<Graph>,
     graph: Graph,
     accesses: Accesses,
@@ -93,8 +92,8 @@ impl UntilRest {
                 if !segment.is_empty() && is_last && end.0 as usize == window.len() {
                     let (graph, accesses) = Graph::new(&log.scan, &window, segment, threads);
                     let accesses = accesses.expect("these plans tell accesses");
-                    let (config, shared) = (replay.config.clone(), self.plans.into_shared());
-                    return Ok(Some(Rest { config, shared, threads: self.threads, graph, accesses }));
+                    let config = replay.config.clone();
+                    return Ok(Some(Rest { config, threads: self.threads, graph, accesses }));
                 }
                 self.run_segment(replay, &window, segment, from)?;
                 self.plans.have_run();
@@ -171,11 +170,11 @@ impl Rest {
     /// # Errors
     /// A thread could not be started.
     pub(crate) fn begin(self, users: &Arc<Shared>) -> std::io::Result<Replaying> {
-        let Rest { config, shared, mut threads, graph, accesses } = self;
+        let Rest { config, mut threads, graph, accesses } = self;
         let (total, active) = (graph.left(), threads.len());
         threads.go_on_beside_users();
-        // Who asks for memory ahead begins transactions outside a turn, and would purge keys beside one who runs alone.
-        let orphans = shared.take_orphans();
+        // Who begins transactions without a turn would purge them.
+        let orphans = threads.take_orphans();
         let begun = config.environment.clock.now();
         let running = threads.begin(graph, active);
         let graph = running.schedule().clone();
@@ -184,7 +183,7 @@ impl Rest {
         let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(Signal::new()));
         let (users, running, has_ended) = (users.clone(), Some(running), false);
         let (stopped, owed_ns) = (stop.clone(), 0);
-        let watch = Watch { users, shared, threads, running, orphans, begun, owed_ns, stop: stopped, has_ended };
+        let watch = Watch { users, threads, running, orphans, begun, owed_ns, stop: stopped, has_ended };
         let spawn = &config.environment.spawn;
         let joiner = spawn.spawn(Replaying::NAME.to_owned(), Box::new(watch), signal.clone())?;
         Ok(Replaying { stop, signal, joiner: Some(joiner) })
@@ -279,7 +278,6 @@ impl Drop for Replaying {
 /// Watches over the threads that run the rest.
 struct Watch {
     users: Arc<Shared>,
-    shared: Arc<Shared>,
     threads: Threads<Graph>,
     running: Option<Running<Graph>>,
     /// What transactions before have left to be purged.
@@ -301,7 +299,7 @@ impl Watch {
             Ok(_) => {
                 // What is to be purged by these sessions users take over.
                 self.threads.clear();
-                self.users.adopt_purges(self.orphans.drain(..).chain(self.shared.take_orphans()));
+                self.users.adopt_purges(self.orphans.drain(..).chain(self.threads.take_orphans()));
                 self.owe();
                 self.users.backlog.is_done();
             }

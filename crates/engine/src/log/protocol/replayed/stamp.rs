@@ -91,4 +91,15 @@ mod tests {
         let drawn = [0, 1].map(|session| stamp.draw(StreamId(session), Stamp(4)).map(|slot| slot.stamp()).ok());
         assert_eq!((drawn, stamp.before()), ([Some(Stamp(9)), Some(Stamp(5))], Stamp(4)));
     }
+
+    /// The next one in order may have the stamp of one that was run at once, and has purged a key.
+    #[test]
+    fn absences_count_until_transactions_are_run_at_once() {
+        let stamp = ReplayedStamp::new(1);
+        stamp.set(Stamp(4));
+        assert!(stamp.absences_count());
+        stamp.begin_at_once(Stamp(5));
+        stamp.set(Stamp(9));
+        assert!(!stamp.absences_count());
+    }
 }

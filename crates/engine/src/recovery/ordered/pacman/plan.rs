@@ -344,11 +344,6 @@ impl Plans {
         noted
     }
 
-    /// Returns what the transactions share.
-    pub(in super::super) fn into_shared(self) -> Arc<Shared> {
-        self.shared
-    }
-
     /// Definitions have changed, and nothing is running.
     pub(in super::super) fn forget(&mut self) {
         self.planner.forget();

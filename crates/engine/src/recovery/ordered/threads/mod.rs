@@ -2,6 +2,8 @@
 //!
 //! Invariants:
 //! - A window is over when each of its transactions has run, and all threads have ended with it.
+//! - A key is purged by a session that has its turn, so that it does not go under a transaction that runs alone. Sessions that
+//!   begin transactions without one, to ask for memory or to plan, have none to purge.
 //! - Whatever differs from before is refused: where divergence may be accepted, transactions are run one after the other.
 //!
 //! Absent: which transactions may run ([`at_once`](super::at_once), [`pacman`](super::pacman)).
@@ -25,8 +27,8 @@ use crate::io::Environment;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::log_scan::LogScan;
 use crate::recovery::workers;
-use crate::transaction::Session;
 use crate::transaction::shared::Shared;
+use crate::transaction::{Purge, Session};
 use executor::{Ended, Turns};
 use runner::Runner;
 
@@ -77,6 +79,7 @@ pub(super) trait Schedule: Send + Sync + 'static {
 /// The threads.
 pub(super) struct Threads<S: Schedule> {
     runners: Vec<Runner<S>>,
+    shared: Arc<Shared>,
     stamp: Arc<ReplayedStamp>,
     /// Threads of the operating system are kept from a window to the next one.
     environment: Environment,
@@ -106,7 +109,7 @@ impl<S: Schedule> Threads<S> {
         let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
         let mut environment = shared.config.environment.clone();
         environment.spawn = environment.spawn.keeping().unwrap_or(environment.spawn);
-        Ok(Threads { runners, stamp: stamp.clone(), environment })
+        Ok(Threads { runners, shared: shared.clone(), stamp: stamp.clone(), environment })
     }
 
     /// How many there are.
@@ -117,6 +120,11 @@ impl<S: Schedule> Threads<S> {
     /// Ends their sessions.
     pub(super) fn clear(&mut self) {
         self.runners.clear();
+    }
+
+    /// Takes over the keys to be purged that sessions have left.
+    pub(super) fn take_orphans(&self) -> Vec<Purge> {
+        self.shared.take_orphans()
     }
 
     /// How long they have had nothing to run so far, all together.
@@ -132,6 +140,7 @@ impl<S: Schedule> Threads<S> {
 
     /// Begins to run a window by so many of them.
     pub(super) fn begin(&mut self, schedule: S, active: usize) -> Running<S> {
+        debug_assert!(!self.shared.has_orphans(), "keys are purged by those who have their turn");
         self.stamp.begin_at_once(schedule.first_stamp());
         let (schedule, ended) = (Arc::new(schedule), Ended::default());
         let mut runners: Vec<Runner<S>> = self.runners.drain(..active).collect();
