@@ -80,6 +80,10 @@ sizes! {
     /// Transactions of a window that several threads of recovery run: long enough that they seldom wait for each other at its
     /// end.
     window_records: usize = 16 << 10;
+    /// Transactions whose accesses a thread of recovery notes in one go.
+    noted_per_chunk: usize = 64;
+    /// As many of them together are noted by several threads, while those before are linked.
+    noted_chunks: usize = 128;
     /// Transactions that are worth more than one thread.
     at_once_min: usize = 32;
     /// Transactions that one of these threads runs in one step.

@@ -38,7 +38,6 @@ pub(crate) type Unordered = HashMap<VersionKey, Box<[bool]>>;
 #[derive(Default)]
 pub(crate) struct Planner {
     procedures: HashMap<VersionKey, Option<Planned>, RandomState>,
-    memory: Bump,
 }
 
 /// A procedure, analysed.
@@ -124,9 +123,10 @@ impl Planner {
     /// Gives what is wanted of a command, which is known, to `found`: a note with the prefix of the key, or without one where the
     /// whole table may be accessed, and whether its order counts. `false` where that fails, and nothing is known.
     pub(crate) fn note(
-        &mut self,
+        &self,
         transaction: &Transaction<'_>,
         command: &Command<'_>,
+        memory: &mut Bump,
         mut found: impl FnMut(&KeySpace, Option<&KeyBuf>, bool),
     ) -> bool {
         let key = VersionKey::of_command(command);
@@ -137,7 +137,7 @@ impl Planner {
         let notes = planned.notes();
         let found = |number: usize, key: Option<&KeyBuf>| found(&notes[number], key, planned.is_ordered(number));
         let noting = Noting { found };
-        noted(transaction, &planned.code, command, noting, &mut self.memory)
+        noted(transaction, &planned.code, command, noting, memory)
     }
 }
 

@@ -169,11 +169,11 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
     }
 }
 
-/// Returns how many participants the epochs have: two for each session, of which one reserves values of sequences, two for each
-/// replaying thread, of which one asks ahead, one for each thread of a checkpoint, for opening the catalog or later the
+/// Returns how many participants the epochs have: two for each session, of which one reserves values of sequences, three for
+/// each replaying thread, of which one asks ahead and one plans, one for each thread of a checkpoint, for opening the catalog or later the
 /// checkpointer, and two for whoever replays in order.
 fn participants(config: &Config) -> usize {
-    2 * config.sessions_max + 2 * config.effective_recovery_threads().max(1) + config.checkpoint_threads + 3
+    2 * config.sessions_max + 3 * config.effective_recovery_threads().max(1) + config.checkpoint_threads + 3
 }
 
 /// The epochs of a database that nobody uses yet.

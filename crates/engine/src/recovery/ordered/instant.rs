@@ -72,7 +72,7 @@ impl UntilRest {
         replayer: &dyn CommandReplayer,
     ) -> Result<UntilRest, Error> {
         let threads = Threads::new(threads(config), shared, stamp, replayer)?;
-        let plans = Plans::new(shared.clone(), threads.len(), true, true);
+        let plans = Plans::new(shared, (threads.len(), threads.len()), true, true)?;
         Ok(UntilRest { threads, plans })
     }
 
@@ -87,7 +87,7 @@ impl UntilRest {
             let (window, mut from) = (Arc::new(window), (0, 0));
             while (from.0 as usize) < window.len() {
                 let log = replay.log;
-                let segment = self.plans.segment(&mut replay.scout, &log.scan, &window, from)?;
+                let segment = self.plans.segment(&mut replay.scout, (&log.scan, &window), from)?;
                 let end = segment.end(&window, from);
                 if !segment.is_empty() && is_last && end.0 as usize == window.len() {
                     let (graph, accesses) = Graph::new(&log.scan, &window, segment, threads);

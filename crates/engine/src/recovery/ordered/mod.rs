@@ -502,8 +502,9 @@ fn shared(
     replayer: &dyn CommandReplayer,
     threads: usize,
 ) -> (Arc<ReplayedStamp>, Arc<Shared>) {
-    // One runs transactions in order and one asks ahead, and so it is in each of the threads that run them at once.
-    let sessions = 2 * threads as u32 + 2;
+    // One runs transactions in order and one asks ahead, and so it is in each of the threads that run them at once; as many as
+    // these at most note what calls access.
+    let sessions = 3 * threads as u32 + 2;
     let stamp = Arc::new(ReplayedStamp::new(sessions));
     let log = CommitLog::replaying(&stamp);
     let shared = Shared::new(unlimited(config, sessions), store.clone(), catalog, log, replayer.registered());

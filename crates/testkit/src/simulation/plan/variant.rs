@@ -41,6 +41,8 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
     let (at_once_per_step, at_once_taken) =
         (one(of_windows, &[1, 1, 3, SHIPPED.at_once_per_step]), one(of_windows, &[1, 4]));
     let gathered_records = one(of_windows, &[1, 4, 16, SHIPPED.gathered_records]);
+    let (noted_per_chunk, noted_chunks) =
+        (one(of_windows, &[1, 3, SHIPPED.noted_per_chunk]), one(of_windows, &[1, 2, SHIPPED.noted_chunks]));
     let of_shuffles = &mut Rng::with_seed(rng.clone().u64(..).rotate_left(37));
     let shuffled_batch_bytes = one(of_shuffles, &[1, 300, SHIPPED.shuffled_batch_bytes]);
     let shuffled_bytes_max = one(of_shuffles, &[0, 1000, SHIPPED.shuffled_bytes_max]);
@@ -51,6 +53,8 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
         lsn_slots,
         checks_per_read,
         gathered_records,
+        noted_per_chunk,
+        noted_chunks,
         window_records,
         shuffled_batch_bytes,
         shuffled_bytes_max,

@@ -11,6 +11,15 @@ use crate::table::Table;
 /// How many groups of first columns are told apart; a power of two.
 const GROUPS: usize = 4096;
 
+/// Those that are not told apart.
+pub(super) type Group = u16;
+
+/// Returns the group of rows with these keys: alike for all tables, because their keys often begin with the same column.
+pub(super) fn group(table: &Table, key: &[u8]) -> Group {
+    let first = table.keys.prefix_len(key, 1).map_or(key, |length| &key[..length]);
+    (FixedState::with_seed(0).hash_one(first) as usize % GROUPS) as Group
+}
+
 /// Where transactions are at home.
 pub(super) struct Homes {
     /// By the hash of the first column: the thread, once there is a transaction of it.
@@ -25,20 +34,12 @@ impl Homes {
         Homes { of: vec![None; GROUPS].into(), loads: vec![0; threads] }
     }
 
-    /// Returns where a transaction is at home that modifies rows with these keys first: a new group where there is least so far.
-    pub(super) fn of(&mut self, table: &Table, key: &[u8]) -> u16 {
-        let first = table.keys.prefix_len(key, 1).map_or(key, |length| &key[..length]);
-        // Alike for all tables: their keys often begin with the same column.
-        let group = FixedState::with_seed(0).hash_one(first) as usize % GROUPS;
-        let home = self.of[group].unwrap_or_else(|| self.least());
-        self.of[group] = Some(home);
-        self.loads[usize::from(home)] += 1;
-        home
-    }
-
-    /// Returns where any other transaction is at home.
-    pub(super) fn any(&mut self) -> u16 {
-        let home = self.least();
+    /// Returns where a transaction is at home that modifies rows of this group first, or any other one: where there is least so
+    /// far, if nobody of the group has been there before.
+    pub(super) fn of(&mut self, group: Option<Group>) -> u16 {
+        let known = group.and_then(|group| self.of[usize::from(group)]);
+        let home = known.unwrap_or_else(|| self.least());
+        group.into_iter().for_each(|group| self.of[usize::from(group)] = Some(home));
         self.loads[usize::from(home)] += 1;
         home
     }

@@ -13,30 +13,28 @@
 //! - A transaction that was logged as very many rows accesses their tables as a whole.
 //! - Key spaces are told apart by a hash. Two that have the same one are taken for one: a transaction waits in vain.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use foldhash::fast::RandomState;
-use smallvec::SmallVec;
 
 use super::super::merge::{Batch, LiveRecord};
 use super::super::run::for_each_write;
-use super::accesses::{Accesses, OfTable as LastOfTable, hash};
+use super::accesses::{Accesses, OfTable as LastOfTable};
 use super::homes::Homes;
 use super::key_table::KeyTable;
+use super::noting::{AdHoc, Chunk, Gathered, Noters, Source, Tables, Touch};
+use super::places::{Place, behind, places_from, record};
 use super::waits::Waits as LastWaits;
 use crate::call::{Planner, Unordered};
 use crate::catalog::SEQUENCES;
 use crate::catalog::procedure::VersionKey;
 use crate::catalog::sequence::{ID as SEQUENCE_ID, SequenceRow};
-use crate::error::RecoveryError;
+use crate::error::{Error, RecoveryError};
 use crate::ids::TableId;
 use crate::log::format::payload::PayloadReader;
 use crate::log::format::payload::values::{Change, LoggedWrite};
-use crate::procedure::analysis::{KeySpace, columns_enough};
+use crate::procedure::analysis::KeySpace;
 use crate::recovery::faults;
 use crate::recovery::log_scan::LogScan;
-use crate::table::Table;
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
 
@@ -46,48 +44,11 @@ const ACCESSES_MAX: usize = 1 << 20;
 /// As [`ACCESSES_MAX`], of a segment that is not run before the database opens.
 const STAYING_ACCESSES_MAX: usize = 1 << 25;
 
-/// So many transactions are noted under one pin, or so many of their accesses: longer ones would hold up what others free and
-/// purge. Then they are linked, when the memory for that is at hand.
-const NOTED_PER_PIN: usize = 64;
-const TOUCHES_PER_PIN: usize = 4096;
+/// The memory of an access is asked for when so many others are linked before it.
+const TOUCHES_AHEAD: usize = 32;
 
 /// A transaction that was logged as more rows than these accesses their tables as a whole.
 const ROWS_MAX: u32 = 4096;
-
-/// A transaction of a window: a batch, and a record in it.
-pub(in super::super) type Place = (u32, u32);
-
-type Tables = SmallVec<[TableId; 8]>;
-
-/// What a transaction accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Touch {
-    table: TableId,
-    /// A hash of the key space; `None`: the whole table.
-    key: Option<u64>,
-    modifies: bool,
-    /// Whether its order with others of the segment counts.
-    is_ordered: bool,
-}
-
-impl Touch {
-    fn modifies(table: TableId, key: Option<u64>) -> Touch {
-        Touch { table, key, modifies: true, is_ordered: true }
-    }
-}
-
-/// A table with rows that were logged as values.
-struct AdHoc {
-    table: Table,
-    /// By so many columns of their keys rows are told apart that may not change places.
-    columns: usize,
-}
-
-impl AdHoc {
-    fn new(table: Table) -> AdHoc {
-        AdHoc { columns: columns_enough(table.schema()), table }
-    }
-}
 
 /// Who has accessed a table.
 #[derive(Debug, Default)]
@@ -139,18 +100,6 @@ impl Segment {
     }
 }
 
-/// What a segment may consist of.
-#[derive(Default)]
-struct Gathered {
-    places: Vec<Place>,
-    /// The procedures that are called.
-    used: BTreeSet<VersionKey>,
-    /// The tables of rows that were logged as values; `None`: one that was dropped.
-    ad_hoc: BTreeMap<TableId, Option<AdHoc>>,
-    /// The tables of transactions that access them as a whole.
-    large: HashMap<Place, Tables, RandomState>,
-}
-
 /// What changes the rows of segments.
 #[derive(Clone, Default, PartialEq)]
 struct Changing {
@@ -162,12 +111,14 @@ struct Changing {
 
 /// Plans segments.
 pub(in super::super) struct Plans {
-    planner: Planner,
+    /// Others have it while they note.
+    planner: Arc<Planner>,
     /// Of the segment before, which may be running, ...
     before: Changing,
     /// ... and of all for which the planner knows the reads of which nobody changes anything.
     settled: Changing,
     shared: Arc<Shared>,
+    noters: Noters,
     links: Links,
     homes: Homes,
     /// Whether arguments count, and not the tables that procedures name alone.
@@ -189,8 +140,6 @@ struct Levels {
 #[derive(Default)]
 struct Links {
     segment: Segment,
-    /// What is noted, and not linked yet: each with the number of its transaction.
-    touches: Vec<(u32, Touch)>,
     accessed: KeyTable,
     /// How many accesses there are so far.
     accesses: usize,
@@ -209,79 +158,47 @@ struct Waits {
     last: u32,
 }
 
+/// The planner, when nobody notes.
+fn alone(planner: &mut Arc<Planner>) -> &mut Planner {
+    Arc::get_mut(planner).expect("nobody notes between segments")
+}
+
 impl Plans {
-    /// Plans for so many threads.
+    /// Plans for so many threads, of which some note; these have sessions of their own.
     pub(in super::super) fn new(
-        shared: Arc<Shared>,
-        threads: usize,
+        shared: &Arc<Shared>,
+        (threads, noting): (usize, usize),
         by_arguments: bool,
         tells_accesses: bool,
-    ) -> Plans {
+    ) -> Result<Plans, Error> {
         let (planner, before, settled, links) = Default::default();
-        Plans { planner, before, settled, shared, links, homes: Homes::new(threads), by_arguments, tells_accesses }
+        let (shared, noters, homes) = (shared.clone(), Noters::new(noting, shared)?, Homes::new(threads));
+        Ok(Plans { planner, before, settled, shared, noters, links, homes, by_arguments, tells_accesses })
     }
 
     /// Plans the segment that begins at a place of a window. It may be empty. `session` reads definitions.
     pub(in super::super) fn segment(
         &mut self,
         session: &mut Session,
-        scan: &LogScan,
-        window: &[Batch],
+        (scan, window): (&Arc<LogScan>, &Arc<Vec<Batch>>),
         from: Place,
     ) -> Result<Segment, RecoveryError> {
-        let Gathered { places: gathered, used, ad_hoc, large } = self.gather(session, scan, window, from)?;
-        self.settle(Changing { procedures: used.clone(), tables: ad_hoc.keys().copied().collect() });
-        let Plans { planner, links, homes, by_arguments, tells_accesses, .. } = self;
-        let levels = Levels::of(planner, (&used, &ad_hoc), (*by_arguments, *tells_accesses));
+        let gathered = self.gather(session, scan, window, from)?;
+        let tables = gathered.ad_hoc.keys().copied().collect();
+        self.settle(Changing { procedures: gathered.used.clone(), tables });
+        let how = (self.by_arguments, self.tells_accesses);
+        let levels = Levels::of(alone(&mut self.planner), &gathered, how);
+        let Plans { planner, noters, links, homes, tells_accesses, .. } = self;
 
         links.begin();
-        let mut places = Vec::with_capacity(gathered.len());
-        let mut coming = gathered.into_iter();
-        while !links.is_full(*tells_accesses) && !coming.as_slice().is_empty() {
-            let transaction = session.begin();
-            let pinned = places.len();
-            while places.len() < pinned + NOTED_PER_PIN
-                && links.touches.len() < TOUCHES_PER_PIN
-                && let Some(place) = coming.next()
-            {
-                let record = record(scan, window, place);
-                let number = places.len() as u32;
-                links.begin_transaction(number);
-                let mut home = None;
-                let key = |table: &Table, key: &[u8]| Some(hash(table.id, key));
-                match &record.command {
-                    Some(command) => {
-                        let is_noted = planner.note(&transaction, command, |space, prefix, is_ordered| {
-                            let KeySpace { table, .. } = space;
-                            if let Some(prefix) = prefix.filter(|_| home.is_none() && space.modifies()) {
-                                home = Some(homes.of(table, prefix.as_bytes()));
-                            }
-                            let key = prefix.and_then(|prefix| key(table, prefix.as_bytes()));
-                            links.note(number, Touch { table: table.id, key, modifies: space.modifies(), is_ordered });
-                        });
-                        let all = planner.notes(command).filter(|_| !is_noted);
-                        all.for_each(|space| links.note(number, Touch::modifies(space.table.id, None)));
-                    }
-                    None if let Some(tables) = large.get(&place) => {
-                        tables.iter().for_each(|table| links.note(number, Touch::modifies(*table, None)));
-                    }
-                    None => for_each_write(scan, &record, &mut |write| {
-                        // Rows of a table that was dropped are let go.
-                        let Some(AdHoc { table, columns }) = &ad_hoc[&write.table] else { return };
-                        home.get_or_insert_with(|| homes.of(table, write.key));
-                        let columns = (*columns).min(levels.of.get(&table.id).copied().unwrap_or(0));
-                        let length = table.keys.prefix_len(write.key, columns).ok().filter(|_| columns > 0);
-                        let key = length.and_then(|length| key(table, &write.key[..length]));
-                        let key = faults::place_of_values(key);
-                        links.note(number, Touch::modifies(table.id, key));
-                    })?,
-                }
-                places.push(place);
-                links.segment.homes.push(home.unwrap_or_else(|| homes.any()));
-            }
-            drop(transaction);
-            links.link();
-        }
+        let log = (scan.clone(), window.clone());
+        let source = Arc::new(Source::new(log, gathered, planner.clone(), levels.of.clone()));
+        noters.note(&source, |chunk| {
+            links.link(chunk, homes);
+            !links.is_full(*tells_accesses)
+        })?;
+        let mut places = Arc::into_inner(source).expect("nobody notes any more").into_places();
+        places.truncate(links.waits.len());
         let accesses = tells_accesses.then(|| links.accesses(&levels));
         let unordered = Arc::new(levels.unordered);
         Ok(Segment { places, unordered, accesses, ..std::mem::take(&mut links.segment) })
@@ -295,7 +212,7 @@ impl Plans {
         window: &[Batch],
         from: Place,
     ) -> Result<Gathered, RecoveryError> {
-        let Plans { planner, shared, .. } = self;
+        let (planner, shared) = (alone(&mut self.planner), &self.shared);
         let mut gathered = Gathered::default();
         for place in places_from(window, from) {
             match window[place.0 as usize].called(scan, place.1 as usize) {
@@ -334,10 +251,10 @@ impl Plans {
             let (record, mut all) = (record(scan, window, *place), 0);
             if let Some(command) = &record.command {
                 let found = |space: &KeySpace, prefix: Option<&crate::table::KeyBuf>, _| {
-                    all =
-                        hash(space.table.id, prefix.map_or(&[], |prefix| prefix.as_bytes())) ^ u64::rotate_left(all, 1);
+                    all = super::accesses::hash(space.table.id, prefix.map_or(&[], |prefix| prefix.as_bytes()))
+                        ^ u64::rotate_left(all, 1);
                 };
-                let is_noted = self.planner.note(&session.begin(), command, found);
+                let is_noted = self.planner.note(&session.begin(), command, &mut bumpalo::Bump::new(), found);
                 noted.push((is_noted, all));
             }
         }
@@ -346,7 +263,7 @@ impl Plans {
 
     /// Definitions have changed, and nothing is running.
     pub(in super::super) fn forget(&mut self) {
-        self.planner.forget();
+        alone(&mut self.planner).forget();
         self.settled = Changing::default();
         self.have_run();
     }
@@ -367,7 +284,8 @@ impl Plans {
         if !self.by_arguments || self.settled == all {
             return;
         }
-        let mut known: Vec<_> = self.planner.known().filter(|(key, _)| all.procedures.contains(key)).collect();
+        let planner = alone(&mut self.planner);
+        let mut known: Vec<_> = planner.known().filter(|(key, _)| all.procedures.contains(key)).collect();
         let is_changed = |note: &KeySpace| {
             let mut others = known.iter().flat_map(|(_, other)| other.notes());
             faults::is_changed(all.tables.contains(&note.table.id) || others.any(|other| note.conflicts(other)))
@@ -383,7 +301,7 @@ impl Levels {
     /// by arguments. Reads that nobody changes are noted `with_reads` alone.
     fn of(
         planner: &mut Planner,
-        (used, ad_hoc): (&BTreeSet<VersionKey>, &BTreeMap<TableId, Option<AdHoc>>),
+        Gathered { used, ad_hoc, .. }: &Gathered,
         (by_arguments, with_reads): (bool, bool),
     ) -> Levels {
         let (mut levels, mut ordered) = (Levels::default(), BTreeMap::<VersionKey, Vec<usize>>::new());
@@ -428,7 +346,6 @@ fn add(levels: &mut BTreeMap<TableId, usize>, table: TableId, columns: usize) {
 impl Links {
     fn begin(&mut self) {
         self.segment = Segment { chained: 1, ..Segment::default() };
-        self.touches.clear();
         self.accessed.clear();
         self.accesses = 0;
         self.tables.clear();
@@ -454,29 +371,27 @@ impl Links {
         Accesses { tables: tables.collect(), keys, reads }
     }
 
-    /// Begins with the next transaction.
-    fn begin_transaction(&mut self, number: u32) {
-        self.waits.push(Waits { chained: 1, last: number });
-    }
-
-    /// The transaction with this number accesses something.
-    fn note(&mut self, number: u32, touch: Touch) {
-        let table = if touch.is_ordered { &self.accessed } else { &self.reads };
-        touch.key.into_iter().for_each(|key| table.prefetch(key));
-        self.touches.push((number, touch));
-    }
-
-    /// Links all that was noted.
-    fn link(&mut self) {
-        let mut touches = std::mem::take(&mut self.touches);
-        for (number, touch) in touches.drain(..) {
-            self.accesses += 1;
+    /// Links the next transactions.
+    fn link(&mut self, Chunk { touches, groups, .. }: &Chunk, homes: &mut Homes) {
+        for group in groups {
+            self.waits.push(Waits { chained: 1, last: self.waits.len() as u32 });
+            self.segment.homes.push(homes.of(*group));
+        }
+        touches.iter().take(TOUCHES_AHEAD).for_each(|(_, touch)| self.ask_ahead(touch));
+        for (at, (number, touch)) in touches.iter().enumerate() {
+            touches.get(at + TOUCHES_AHEAD).into_iter().for_each(|(_, touch)| self.ask_ahead(touch));
             match touch.is_ordered {
-                true => self.touch(number, touch),
-                false => self.read(number, touch),
+                true => self.touch(*number, *touch),
+                false => self.read(*number, *touch),
             }
         }
-        self.touches = touches;
+        self.accesses += touches.len();
+    }
+
+    /// Asks for the memory of what will be linked.
+    fn ask_ahead(&self, touch: &Touch) {
+        let table = if touch.is_ordered { &self.accessed } else { &self.reads };
+        touch.key.into_iter().for_each(|key| table.prefetch(key));
     }
 
     /// The transaction with this number reads what nobody changes.
@@ -525,27 +440,6 @@ fn push(numbers: &mut Vec<u32>, number: u32) {
     }
 }
 
-/// The first records of transactions from a place on.
-pub(in super::super) fn places_from(window: &[Batch], from: Place) -> impl Iterator<Item = Place> {
-    let of_batch = move |batch: usize| {
-        let first = if batch == from.0 as usize { from.1 as usize } else { 0 };
-        (first..window[batch].len())
-            .filter(move |at| window[batch].begins_at(*at))
-            .map(move |at| (batch as u32, at as u32))
-    };
-    (from.0 as usize..window.len()).flat_map(of_batch)
-}
-
-/// The place behind a transaction; behind the window where it is the last one.
-pub(super) fn behind(window: &[Batch], last: Place) -> Place {
-    places_from(window, last).nth(1).unwrap_or((window.len() as u32, 0))
-}
-
-/// The transaction at a place.
-pub(in super::super) fn record<'w>(scan: &LogScan, window: &'w [Batch], (batch, at): Place) -> LiveRecord<'w> {
-    window[batch as usize].record(scan, at as usize)
-}
-
 /// What a transaction writes that was logged as values.
 #[derive(Default)]
 struct Written {
@@ -589,6 +483,7 @@ fn is_reservation(shared: &Shared, write: &LoggedWrite<'_>) -> bool {
 mod tests {
     use fastrand::Rng;
 
+    use super::super::accesses::hash;
     use super::*;
 
     fn touch(rng: &mut Rng) -> Touch {
@@ -612,16 +507,16 @@ mod tests {
             let rng = &mut Rng::with_seed(seed);
             let touches = |rng: &mut Rng| (0..rng.usize(0..5)).map(|_| touch(rng)).collect::<Vec<_>>();
             let all: Vec<_> = (0..rng.usize(1..30)).map(|_| touches(rng)).collect();
-            let mut links = Links::default();
+            let (mut links, mut homes, mut chunk) = (Links::default(), Homes::new(1), Chunk::default());
             links.begin();
             for (number, touches) in (0..).zip(&all) {
-                links.begin_transaction(number);
-                touches.iter().for_each(|touch| links.note(number, *touch));
+                chunk.groups.push(None);
+                chunk.touches.extend(touches.iter().map(|touch| (number, *touch)));
                 if rng.bool() {
-                    links.link();
+                    links.link(&std::mem::take(&mut chunk), &mut homes);
                 }
             }
-            links.link();
+            links.link(&chunk, &mut homes);
             let Segment { edges, chained, .. } = links.segment;
             assert!(edges.iter().collect::<BTreeSet<_>>().len() == edges.len(), "seed {seed}: an edge is there twice");
             let conflict = |one: usize, other: usize| {
