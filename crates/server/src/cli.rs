@@ -8,6 +8,7 @@ pub mod procedures;
 mod serve;
 mod workloads;
 
+use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -362,7 +363,7 @@ impl SettingArgs {
 /// The database.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
-    /// How the log is ordered; `none` logs nothing [default: poplar]
+    /// How the log is ordered; `none` logs nothing [default: poplar; gsn where the log is to hold commands]
     #[arg(long, value_parser = named("protocol"))]
     pub protocol: Option<String>,
     /// How transactions are isolated [default: optimistic]
@@ -453,6 +454,9 @@ pub struct RunArgs {
     pub seed: Option<u64>,
 }
 
+/// The protocol of a log that is to hold commands, where none is named: the default one does not order them.
+const COMMANDS_PROTOCOL: &str = "gsn";
+
 impl EngineArgs {
     /// The database in `dirs`.
     pub fn options(&self, dirs: &[PathBuf]) -> EngineOptions {
@@ -470,7 +474,10 @@ impl EngineArgs {
             ("snapshot_age_max_us", microseconds(self.snapshot_age_max)),
         ];
         let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        let settings = named.chain(self.settings.settings.iter().cloned()).collect();
+        let mut settings: BTreeMap<_, _> = named.chain(self.settings.settings.iter().cloned()).collect();
+        if settings.get("logged").is_some_and(|logged| ["commands", "adaptive"].contains(&logged.as_str())) {
+            settings.entry("protocol".to_owned()).or_insert_with(|| COMMANDS_PROTOCOL.to_owned());
+        }
         EngineOptions { dirs: dirs.to_vec(), settings, is_relaxed: self.durability == DurabilityArg::Relaxed }
     }
 }
@@ -577,6 +584,22 @@ mod tests {
         assert_eq!(options.settings["ring_bytes"], "16777216");
         assert_eq!(options.settings["checkpoint_interval_us"], "1500000");
         assert_eq!(options.settings["snapshot_age_max_us"], "120000000");
+    }
+
+    #[test]
+    fn commands_have_a_protocol_that_orders_them() {
+        let protocol = |line: &str| {
+            let line = format!("osier bench tpcc --procedures {line}");
+            let Command::Bench(BenchCommand::Tpcc(bench)) = Cli::parse_from(line.split_whitespace()).command else {
+                panic!()
+            };
+            bench.engine.options(&[]).settings.get("protocol").cloned()
+        };
+        assert_eq!(protocol("--payload commands").as_deref(), Some(COMMANDS_PROTOCOL));
+        assert_eq!(protocol("--set logged=adaptive").as_deref(), Some(COMMANDS_PROTOCOL));
+        assert_eq!(protocol("--payload commands --protocol taurus").as_deref(), Some("taurus"));
+        assert_eq!(protocol("--payload commands --set protocol=serial").as_deref(), Some("serial"));
+        assert_eq!(protocol("--payload values"), None);
     }
 
     #[test]
