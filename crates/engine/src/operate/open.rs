@@ -31,7 +31,7 @@ use crate::directory::{self, Claim, DirectoryError};
 use crate::error::Error;
 use crate::log::CommitLog;
 use crate::log::persist::LogLayout;
-use crate::recovery::{self, CommandReplayer, Recovered, RecoveryReport, Replaying};
+use crate::recovery::{self, CommandReplayer, Recovered, RecoveryReport, Replaying, workers};
 use crate::table::store::Store;
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
@@ -169,11 +169,10 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
     }
 }
 
-/// Returns how many participants the epochs have: two for each session, of which one reserves values of sequences, three for
-/// each replaying thread, of which one asks ahead and one plans, one for each thread of a checkpoint, for opening the catalog or later the
-/// checkpointer, and two for whoever replays in order.
+/// Returns how many participants the epochs have: two for each session, of which one reserves values of sequences, those of a
+/// replay, one for each thread of a checkpoint, and one for opening the catalog or later the checkpointer.
 fn participants(config: &Config) -> usize {
-    2 * config.sessions_max + 3 * config.effective_recovery_threads().max(1) + config.checkpoint_threads + 3
+    2 * config.sessions_max + workers::participants(config) + config.checkpoint_threads + 1
 }
 
 /// The epochs of a database that nobody uses yet.

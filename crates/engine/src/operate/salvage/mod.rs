@@ -44,6 +44,7 @@ use crate::directory::manifest::Manifest;
 use crate::error::{Error, SalvageError};
 use crate::ids::Stamp;
 use crate::recovery::verify::verify_locked;
+use crate::recovery::workers;
 use crate::table::store::Store;
 use crate::{directory, recovery};
 
@@ -78,10 +79,8 @@ pub fn salvage_with(
         }
     }
     let _locks = directory::lock_to_read(damaged)?;
-    // Each thread that runs commands again has another session that asks ahead, and so has who runs them in order; one follows
-    // what they defined.
-    let threads = 2 * damaged.effective_recovery_threads() + 3;
-    let store = Store::new(Epochs::new(threads));
+    // One follows what commands have defined.
+    let store = Store::new(Epochs::new(workers::participants(damaged) + 1));
     let mut report = SalvageReport::new(home.clone(), target.dirs[0].clone(), !rows);
     match directory::refuse_unfinished(damaged) {
         // What is there may be read, but the report says that it is not all that there was.
