@@ -59,6 +59,11 @@ impl<'v> KeyRange<'v> {
         KeyRange { is_reversed: !self.is_reversed, ..self }
     }
 
+    /// Returns the values that its keys begin with, if nothing else is asked of them.
+    pub(crate) fn whole_prefix(&self) -> Option<&'v [Value<'v>]> {
+        matches!((self.low, self.high), (Bound::Unbounded, Bound::Unbounded)).then_some(self.prefix)
+    }
+
     /// Returns the bytes between which the keys of `codec` lie.
     pub fn encode(&self, codec: &KeyCodec) -> Result<KeyBounds, SchemaError> {
         let prefix = codec.prefix(self.prefix)?;

@@ -1,10 +1,14 @@
 //! Reading ranges, forward and backward, over the primary key or a secondary index.
 //!
 //! Invariants:
+//! - A range that one row has at most, a whole key of a unique index, is looked up as that key, as [`Transaction::get`] does: what
+//!   else changes in its leaf is no conflict.
 //! - A leaf is noted as read before any of its records: a key that appears in it afterwards fails validation.
 //! - Records without a row are noted too. They may be placeholders of transactions about to commit, which change no leaf.
 //! - A scan sees the transaction's own writes as they are when it comes to them, those that it has made since the scan began too.
 //!   So what a procedure does does not depend on where leaves end, which differs from one run to the next.
+
+use std::sync::Arc;
 
 use osier_memory::{Held, LeafScan, Record, ScanFrom, Version};
 
@@ -16,7 +20,7 @@ use crate::concurrency::{ConcurrencyControl, Intent};
 use crate::error::{Error, TransactionError};
 use crate::failpoint::{Point, yield_at};
 use crate::table::store::RecordTree;
-use crate::table::{KeyBounds, KeyRange, Row, Table, Value};
+use crate::table::{KeyBounds, KeyBuf, KeyCodec, KeyRange, Row, Table, Value};
 
 /// How many finished scans leave their memory to the next ones.
 const LEAF_SCANS_KEPT: usize = 4;
@@ -26,18 +30,31 @@ pub struct Scan<'t, 's>(Kind<'t, 's>);
 
 enum Kind<'t, 's> {
     Current(CurrentScan<'t, 's>),
+    /// Of one key, until it was looked up.
+    OfOne(Option<OneKey<'t, 's>>),
     AtSnapshot(SnapshotScan<'t, 's>),
+}
+
+/// What a scan does with the rows of one tree.
+#[derive(Clone, Copy)]
+struct Walk<'t, 's> {
+    transaction: &'t Transaction<'s>,
+    table: &'t Table,
+    tree: &'t Arc<RecordTree>,
+    is_index: bool,
+    /// What rows are read for.
+    intent: Intent,
+}
+
+/// A key that one row has at most.
+struct OneKey<'t, 's> {
+    walk: Walk<'t, 's>,
+    key: KeyBuf,
 }
 
 /// A scan of what there is now.
 struct CurrentScan<'t, 's> {
-    transaction: &'t Transaction<'s>,
-    table: &'t Table,
-    /// The tree that is walked.
-    tree: &'t RecordTree,
-    is_index: bool,
-    /// What rows are read for.
-    intent: Intent,
+    walk: Walk<'t, 's>,
     bounds: KeyBounds,
     leaf: LeafScan<Record>,
     /// How many records the session had put into trees when the leaf was read.
@@ -82,8 +99,8 @@ impl<'s> Transaction<'s> {
         intent: Intent,
     ) -> Result<Scan<'t, 's>, Error> {
         self.use_for_scan(table)?;
-        let bounds = range.encode(&table.keys)?;
-        self.start_scan(table, (&table.primary, usize::MAX), (false, intent), bounds)
+        let walk = Walk { transaction: self, table, tree: &table.primary, is_index: false, intent };
+        walk.start((&table.keys, usize::MAX), range)
     }
 
     /// The rows whose indexed columns are in `range`, in the order of the index.
@@ -113,9 +130,8 @@ impl<'s> Transaction<'s> {
     ) -> Result<Scan<'t, 's>, Error> {
         self.use_for_scan(table)?;
         let index = table.open_index(index)?;
-        let bounds = range.encode(&index.codec)?;
-        let columns = index.codec.columns_as_of(&table.keys);
-        self.start_scan(table, (&index.tree, columns), (true, intent), bounds)
+        let walk = Walk { transaction: self, table, tree: &index.tree, is_index: true, intent };
+        walk.start((&index.codec, index.codec.columns_as_of(&table.keys)), range)
     }
 
     /// The first row whose indexed columns begin with `key`: the only one, where the index is unique and `key` whole.
@@ -134,26 +150,23 @@ impl<'s> Transaction<'s> {
             None => self.touch(&mut self.state(), table).map(|_| ()),
         }
     }
+}
 
-    /// Begins a scan of a tree, of whose columns so many are the first ones of the primary key.
-    fn start_scan<'t>(
-        &'t self,
-        table: &'t Table,
-        (tree, columns): (&'t RecordTree, usize),
-        (is_index, intent): (bool, Intent),
-        bounds: KeyBounds,
-    ) -> Result<Scan<'t, 's>, Error> {
-        self.shared.settle(table, Reach::Range(&bounds, columns), Use::of(intent))?;
-        if self.at_snapshot().is_some() {
-            return Ok(Scan(Kind::AtSnapshot(SnapshotScan::new(self, table, tree, is_index, bounds))));
+impl<'t, 's> Walk<'t, 's> {
+    /// Begins a scan of a range of keys, of whose columns so many are the first ones of the primary key.
+    fn start(self, (codec, columns): (&KeyCodec, usize), range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
+        let Walk { transaction, table, tree, is_index, intent } = self;
+        let bounds = range.encode(codec)?;
+        transaction.shared.settle(table, Reach::Range(&bounds, columns), Use::of(intent))?;
+        if transaction.at_snapshot().is_some() {
+            return Ok(Scan(Kind::AtSnapshot(SnapshotScan::new(transaction, table, tree, is_index, bounds))));
         }
-        let state = &mut **self.state();
+        if range.whole_prefix().is_some_and(|key| codec.finds_one(key)) {
+            return Ok(Scan(Kind::OfOne(Some(OneKey { walk: self, key: bounds.low }))));
+        }
+        let state = &mut **transaction.state();
         let mut scan = CurrentScan {
-            transaction: self,
-            table,
-            tree,
-            is_index,
-            intent,
+            walk: self,
             bounds,
             leaf: state.leaf_scans.pop().unwrap_or_default(),
             placeholders_made: 0,
@@ -166,6 +179,41 @@ impl<'s> Transaction<'s> {
         scan.first_leaf(state)?;
         Ok(Scan(Kind::Current(scan)))
     }
+
+    /// What is read in the tree is read for this: entries of an index are read, whatever becomes of the rows.
+    fn intent_in_tree(&self) -> Intent {
+        match self.intent {
+            Intent::Unordered => Intent::Unordered,
+            _ if self.is_index => Intent::to_read(self.table),
+            intent => intent,
+        }
+    }
+
+    /// The row behind the content of a record; an index entry leads to it.
+    fn resolve(&self, state: &mut TransactionState, content: Content<'t>) -> Result<Option<Row<'t>>, TransactionError> {
+        let content = match self.is_index {
+            false => Some(content),
+            // Both are in the read set: where the row has just moved away, validation will tell.
+            true => {
+                let primary = &self.table.primary;
+                let looked = self.transaction.look_up(state, primary, content.bytes(), self.intent)?;
+                looked.and_then(|(_, row)| row)
+            }
+        };
+        Ok(content.map(|content| self.table.rows.row(content.into_cow())))
+    }
+}
+
+impl<'t> OneKey<'t, '_> {
+    fn row(self) -> Result<Option<Row<'t>>, TransactionError> {
+        let OneKey { walk, key } = self;
+        let state = &mut **walk.transaction.state();
+        let looked = walk.transaction.look_up(state, walk.tree, key.as_bytes(), walk.intent_in_tree())?;
+        match looked {
+            Some((_, Some(content))) => walk.resolve(state, content),
+            _ => Ok(None),
+        }
+    }
 }
 
 impl<'t> CurrentScan<'t, '_> {
@@ -176,7 +224,7 @@ impl<'t> CurrentScan<'t, '_> {
 
     /// Reads the leaf behind the record that was given last; the first one, where none was.
     fn read_leaf(&mut self) {
-        let pin = self.transaction.pin();
+        let pin = self.walk.transaction.pin();
         let last = self.last.map(|last| pin.get(last).key());
         let from = match (self.bounds.is_reversed, last, &self.bounds.high) {
             (false, Some(last), _) => ScanFrom::Above(last),
@@ -185,19 +233,19 @@ impl<'t> CurrentScan<'t, '_> {
             (true, None, Some(high)) => ScanFrom::Below(high.as_bytes()),
             (true, None, None) => ScanFrom::Last,
         };
-        self.tree.scan_leaf(pin, from, &mut self.leaf);
+        self.walk.tree.scan_leaf(pin, from, &mut self.leaf);
     }
 
     /// Goes on to the next leaf of the range; `false` where there is none.
     fn next_leaf(&mut self, state: &mut TransactionState) -> Result<bool, TransactionError> {
-        let within = match self.leaf.next(self.transaction.pin()) {
+        let within = match self.leaf.next(self.walk.transaction.pin()) {
             None => false,
             Some(fence) if self.bounds.is_reversed => fence > self.bounds.low.as_bytes(),
             Some(fence) => self.bounds.high.as_ref().is_none_or(|high| fence < high.as_bytes()),
         };
         if within {
             yield_at(Point::Scanning);
-            self.tree.scan_next(self.transaction.pin(), &mut self.leaf);
+            self.walk.tree.scan_next(self.walk.transaction.pin(), &mut self.leaf);
             (self.next_entry, self.expected) = (0, 0);
             faults::observe_later_leaf(|| self.enter_leaf(state))?;
         }
@@ -205,11 +253,11 @@ impl<'t> CurrentScan<'t, '_> {
     }
 
     fn enter_leaf(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
-        let pin = self.transaction.pin();
+        let pin = self.walk.transaction.pin();
         loop {
             (self.next_entry, self.expected) = (0, 0);
             self.placeholders_made = state.placeholders_made;
-            if try_access!(state, control => control.scan(pin, self.leaf.read(), self.intent))? {
+            if try_access!(state, control => control.scan(pin, self.leaf.read(), self.walk.intent))? {
                 return Ok(());
             }
             self.read_leaf();
@@ -229,10 +277,10 @@ impl<'t> CurrentScan<'t, '_> {
                     self.expect();
                 }
                 self.next_entry += 1;
-                let key = self.transaction.pin().get(record).key();
+                let key = self.walk.transaction.pin().get(record).key();
                 debug_assert!(
                     self.next_entry < 2 || {
-                        let before = self.transaction.pin().get(self.leaf.entries[self.next_entry - 2]).key();
+                        let before = self.walk.transaction.pin().get(self.leaf.entries[self.next_entry - 2]).key();
                         if self.bounds.is_reversed { before > key } else { before < key }
                     },
                     "a leaf is walked in the order of its keys"
@@ -254,9 +302,9 @@ impl<'t> CurrentScan<'t, '_> {
     /// Asks for the memory of the rows that come next, which lie anywhere: they are on the way together.
     #[inline]
     fn expect(&mut self) {
-        let pin = self.transaction.pin();
+        let pin = self.walk.transaction.pin();
         let entries = &self.leaf.entries;
-        if !self.is_index {
+        if !self.walk.is_index {
             let soon = entries.len().min(self.next_entry + ROWS_AHEAD);
             entries[self.expected.min(soon)..soon]
                 .iter()
@@ -267,40 +315,20 @@ impl<'t> CurrentScan<'t, '_> {
             let next = || entries[self.next_entry..].iter().take(ROWS_AHEAD).take_while(is_within);
             next().for_each(|entry| pin.get(*entry).prefetch_version(1));
             let primary_keys = next().filter_map(|entry| pin.get(*entry).version(pin)).map(Version::bytes);
-            self.transaction.expect_keys(&self.table.primary, primary_keys);
+            self.walk.transaction.expect_keys(&self.walk.table.primary, primary_keys);
             self.expected = self.next_entry + ROWS_AHEAD;
         }
     }
 
-    /// The row behind the content of a record; an index entry leads to it.
-    fn resolve(
-        &self,
-        state: &mut TransactionState,
-        content: Content<'t>,
-    ) -> Result<Option<Content<'t>>, TransactionError> {
-        if !self.is_index {
-            return Ok(Some(content));
-        }
-        // Both are in the read set: where the row has just moved away, validation will tell.
-        let looked = self.transaction.look_up(state, &self.table.primary, content.bytes(), self.intent)?;
-        Ok(looked.and_then(|(_, row)| row))
-    }
-
     fn next_row(&mut self) -> Result<Option<Row<'t>>, TransactionError> {
-        let transaction = self.transaction;
-        let state = &mut **transaction.state();
-        // Entries of an index are read, whatever becomes of the rows.
-        let intent = match self.intent {
-            Intent::Unordered => Intent::Unordered,
-            _ if self.is_index => Intent::to_read(self.table),
-            intent => intent,
-        };
+        let transaction = self.walk.transaction;
+        let (state, intent) = (&mut **transaction.state(), self.walk.intent_in_tree());
         while !self.is_over {
             let Some(record) = self.next_record(state)? else { break };
             // A record that has left the tree had no row: its leaf has changed, and validation will tell.
             let Some(Some(content)) = transaction.read(state, record, intent)? else { continue };
-            if let Some(row) = self.resolve(state, content)? {
-                return Ok(Some(self.table.rows.row(row.into_cow())));
+            if let Some(row) = self.walk.resolve(state, content)? {
+                return Ok(Some(row));
             }
         }
         Ok(None)
@@ -310,7 +338,7 @@ impl<'t> CurrentScan<'t, '_> {
 impl Drop for CurrentScan<'_, '_> {
     fn drop(&mut self) {
         // Where somebody has the state, the memory is given up.
-        if let Ok(mut state) = self.transaction.state.try_borrow_mut()
+        if let Ok(mut state) = self.walk.transaction.state.try_borrow_mut()
             && state.leaf_scans.len() < LEAF_SCANS_KEPT
         {
             state.leaf_scans.push(std::mem::take(&mut self.leaf));
@@ -328,6 +356,7 @@ impl<'t> Iterator for Scan<'t, '_> {
                 scan.is_over |= row.is_err();
                 row.map_err(Error::from).transpose()
             }
+            Kind::OfOne(key) => key.take()?.row().map_err(Error::from).transpose(),
             Kind::AtSnapshot(scan) => scan.next().transpose(),
         }
     }
