@@ -56,7 +56,7 @@ pub use operate::salvage::{SalvageReport, salvage, salvage_with};
 pub use operate::status::{Status, status};
 pub use operate::{backup, control, inspect, salvage, status};
 pub use osier_memory::{MemoryUse, task};
-pub use recovery::{RecoveryPlan, RecoveryReport, Until, explain};
+pub use recovery::{RecoveryPlan, RecoveryReport, ReplaySimulation, Until, explain, simulate_replay};
 pub use table::{Row, Schema, SchemaError, Table, Value};
 pub use transaction::advisory;
 pub use transaction::backlog::BacklogMetrics;

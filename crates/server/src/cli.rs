@@ -278,6 +278,15 @@ pub struct RecoverArgs {
     /// threads that own them [default: auto]
     #[arg(long, value_name = "KIND", value_parser = named("recovery_rows"))]
     pub replay_rows: Option<String>,
+    /// Say how long running calls again by procedures would take with each of these numbers of threads, as in 1,2,4,8,16: by a
+    /// simulation that is calibrated on this log, and compared with replays by as many threads as there are cores. It works in
+    /// memory, as much as opening the database takes, and changes nothing
+    #[arg(long, value_name = "THREADS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024),
+        conflicts_with_all = ["explain", "until", "accept_divergence", "replay_rows"])]
+    pub simulate: Vec<u16>,
+    /// Calibrate and measure so often for --simulate, and print medians
+    #[arg(long, default_value = "3", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
     /// Agree to lose what --until discards
     #[arg(long)]
     pub yes: bool,
@@ -661,6 +670,13 @@ mod tests {
             "osier recover x --accept-divergence",
             "osier recover x --accept-divergence 3 --explain",
             "osier recover x --set accept_divergence=3",
+            "osier recover x --simulate",
+            "osier recover x --simulate 0",
+            "osier recover x --simulate 1,two",
+            "osier recover x --simulate 2 --explain",
+            "osier recover x --simulate 2 --until 3",
+            "osier recover x --rounds 2",
+            "osier recover x --simulate 2 --rounds 0",
             "osier status",
             "osier serve",
             "osier serve --dir x --tls-cert y",

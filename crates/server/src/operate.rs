@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use osier::call::Procedures;
 use osier::config::RecoveryKind;
 use osier::control::{self, Answer, CheckpointTaken, Request};
 use osier::ids::Stamp;
@@ -126,6 +127,9 @@ pub fn recover(args: &RecoverArgs) -> Result<ExitCode, BenchError> {
         }
     }
     let out = &mut *args.output.text();
+    if !args.simulate.is_empty() {
+        return simulate(args, config, out);
+    }
     if args.explain || args.until.is_some() {
         let plan = osier::explain(&config).map_err(osier::Error::from)?;
         let is_agreed = args.yes || plan.after == 0;
@@ -145,6 +149,16 @@ pub fn recover(args: &RecoverArgs) -> Result<ExitCode, BenchError> {
     }
     db.close()?;
     args.output.write(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says how long a replay would take with other numbers of threads.
+fn simulate(args: &RecoverArgs, config: Config, out: &mut dyn Write) -> Result<ExitCode, BenchError> {
+    let threads: Vec<usize> = args.simulate.iter().copied().map(usize::from).collect();
+    let config = config.progress(recovery_callback());
+    let simulation = osier::simulate_replay(&config, Procedures::new(), &threads, args.rounds)?;
+    say(out, &simulation.to_string())?;
+    args.output.write(&simulation)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -248,6 +248,14 @@ pub enum RecoveryError {
         /// Why not.
         what: String,
     },
+    /// There is nothing to simulate.
+    #[error("the replay of the database in {} cannot be simulated: {what}", path.display())]
+    NoSimulation {
+        /// The first directory.
+        path: PathBuf,
+        /// Why not.
+        what: String,
+    },
     /// The rows that a transaction wrote do not fit what those before it left.
     #[error(
         "the rows that transaction {stamp} wrote do not fit what the transactions before it left: {what}; restore a backup, or \
@@ -308,7 +316,9 @@ impl RecoveryError {
             RecoveryError::Io { source, .. } => io_sqlstate(source),
             RecoveryError::NoDatabase { .. } => "3D000",
             RecoveryError::MissingDirectory { .. } | RecoveryError::MissingSegment { .. } => "58P01",
-            RecoveryError::Until { .. } | RecoveryError::NoReplay { .. } => "22023",
+            RecoveryError::Until { .. } | RecoveryError::NoReplay { .. } | RecoveryError::NoSimulation { .. } => {
+                "22023"
+            }
             RecoveryError::Thread { .. } => "53000",
             RecoveryError::NewestVersion { .. } => "0A000",
             RecoveryError::MissingProcedure { .. } => "42883",

@@ -51,6 +51,7 @@ mod postconditions;
 pub(crate) mod replay;
 mod report;
 mod second_pass;
+mod simulation;
 mod sorted;
 mod tally;
 #[cfg(test)]
@@ -70,6 +71,7 @@ pub use ordered::{ReplayedTransaction, RowChange};
 
 pub use explain::{PlannedGeneration, PlannedStream, RecoveryPlan, explain};
 pub use report::{AcceptedDivergence, RecoveryReport};
+pub use simulation::{ProcedureCost, ReplaySimulation, ReplaySteps, SimulatedReplay, simulate_replay};
 
 use crate::catalog::Catalog;
 use crate::config::{Config, Protocol};
@@ -183,7 +185,7 @@ pub(crate) fn open_tables(
         Some(log) => {
             let mut acceptance = Acceptance::new(config.accept_divergence);
             let (catalog, replayed, rest) =
-                ordered::replay_until_rest(config, store, catalog, &log, replayer, &mut acceptance)?;
+                ordered::replay_until_rest(config, store, catalog, &log, replayer, &mut acceptance, None)?;
             let left = rest.as_ref().map(Rest::counts).unwrap_or_default();
             assert_eq!(replayed.commands + left.commands, report.commands, "every command that lives is run again");
             (report.left, recovered.rest) = (left.transactions, rest);

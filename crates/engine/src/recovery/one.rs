@@ -91,7 +91,23 @@ fn replay(
     replayer: &mut dyn CommandReplayer,
     wanted: Wanted<'_>,
 ) -> Result<Vec<ReplayedTransaction>, Error> {
-    let store = Store::new(Epochs::new(workers::count(config) + PARTICIPANTS));
+    let (store, log) = prepare(config, manifest, base, generations, PARTICIPANTS)?;
+    let Some(log) = log else { return Ok(Vec::new()) };
+    let catalog = Catalog::new(&store)?;
+    catalog.load(config, &store, None)?;
+    ordered::replay_up_to(config, &store, catalog, &log, replayer, wanted)
+}
+
+/// Makes in memory what comes before whatever is replayed in order, as a recovery does, and writes nothing. Returns it with what
+/// is to be replayed in order. So many participants of epochs are wanted beside the threads.
+pub(super) fn prepare(
+    config: &Config,
+    manifest: &Manifest,
+    base: Base,
+    generations: Vec<GenerationScan>,
+    participants: usize,
+) -> Result<(Store, Option<OrderedLog>), Error> {
+    let store = Store::new(Epochs::new(workers::count(config) + participants));
     ordered::expect_base(&base, &generations, &config.dirs[0])?;
     base.load(config, manifest, &store)?;
     let waiting = Arc::new(WaitingDeltas::new());
@@ -102,10 +118,7 @@ fn replay(
     second_pass::merge(config, machines)?;
     postconditions::expect_bases(&store, &waiting)?;
     store.epochs().advance();
-    let Some(log) = log else { return Ok(Vec::new()) };
-    let catalog = Catalog::new(&store)?;
-    catalog.load(config, &store, None)?;
-    ordered::replay_up_to(config, &store, catalog, &log, replayer, wanted)
+    Ok((store, log))
 }
 
 /// Judges a log that was read, of which the last generation is replayed in order.

@@ -27,6 +27,7 @@ mod at_once;
 mod feeder;
 mod instant;
 mod merge;
+mod notes;
 mod pacman;
 mod replayer;
 mod run;
@@ -39,6 +40,8 @@ use std::time::Duration;
 
 pub(super) use acceptance::Acceptance;
 pub(crate) use instant::{Replaying, Rest};
+pub(super) use notes::{NotedStretch, Notes};
+pub(super) use pacman::{Costs, Simulated, simulate};
 pub(crate) use replayer::{CommandError, CommandReplayer};
 pub use up_to::{ReplayedTransaction, RowChange};
 pub(super) use up_to::{Wanted, look_at, replay_up_to};
@@ -65,7 +68,7 @@ use at_once::AtOnce;
 use feeder::Feeder;
 use instant::UntilRest;
 use merge::{Batch, LiveRecord, Merge};
-use pacman::{Pacman, Ran, Stretch};
+use pacman::{Pacman, Place, Ran, Stretch};
 use run::{Company, Missing, Refusal};
 use threads::Stopped;
 
@@ -91,7 +94,7 @@ impl OrderedLog {
     }
 
     /// Returns how it is to be replayed, if there are several threads.
-    fn way(&self, config: &Config) -> ReplayKind {
+    pub(super) fn way(&self, config: &Config) -> ReplayKind {
         match (config.recovery_replay, self.has_vectors()) {
             (ReplayKind::Auto | ReplayKind::Vectors, true) => ReplayKind::Vectors,
             (ReplayKind::Auto, _) => ReplayKind::Pacman,
@@ -149,11 +152,27 @@ pub(super) fn replay(
     acceptance: &mut Acceptance,
 ) -> Result<(Catalog, Replayed), Error> {
     let config = &Config { recovery: RecoveryKind::Whole, ..config.clone() };
-    let (catalog, replayed, _) = replay_until_rest(config, store, catalog, log, replayer, acceptance)?;
+    let (catalog, replayed, _) = replay_until_rest(config, store, catalog, log, replayer, acceptance, None)?;
     Ok((catalog, replayed))
 }
 
+/// As [`replay`], where nothing may diverge, and takes notes: of each transaction with one thread, of stretches with several,
+/// which do not run anything while one of them plans.
+pub(super) fn replay_noted(
+    config: &Config,
+    store: &Store,
+    catalog: Catalog,
+    log: &OrderedLog,
+    replayer: &mut dyn CommandReplayer,
+) -> Result<Notes, Error> {
+    let config = &Config { recovery: RecoveryKind::Whole, ..config.clone() };
+    let (mut notes, mut acceptance) = (Notes::new(&config.environment.clock), Acceptance::default());
+    replay_until_rest(config, store, catalog, log, replayer, &mut acceptance, Some(&mut notes))?;
+    Ok(notes)
+}
+
 /// As [`replay`], where the configuration may want the database to be opened before the end: then the rest is returned, too.
+/// Takes `notes`, if they are wanted.
 pub(super) fn replay_until_rest(
     config: &Config,
     store: &Store,
@@ -161,20 +180,37 @@ pub(super) fn replay_until_rest(
     log: &OrderedLog,
     replayer: &mut dyn CommandReplayer,
     acceptance: &mut Acceptance,
+    notes: Option<&mut Notes>,
 ) -> Result<(Catalog, Replayed, Option<Rest>), Error> {
     let is_instant = instant::is_wanted(config, replayer);
     let threads = if is_instant { instant::threads(config) } else { threads::count(config, replayer) };
     let (stamp, shared) = shared(config, store, catalog, replayer, threads);
     let (session, scout) = (Session::new(shared.clone())?, Session::new(shared.clone())?);
-    let way = match is_instant {
+    let mut way = match is_instant {
         true => Way::InOrder,
         false => Way::new(config, log, threads, (&shared, &stamp), replayer)?,
     };
+    if let (Way::Pacman(pacman), Some(_)) = (&mut way, &notes) {
+        pacman.note();
+    }
     let feeder = Feeder::new(config, Merge::new(log.scan.clone(), log.verdicts.clone()));
     let until_rest = is_instant.then(|| UntilRest::new(config, &shared, &stamp, replayer)).transpose()?;
     let (replayed, progress) = (Replayed::default(), ProgressReporter::of(config));
-    let mut replay =
-        Replay { config, store, log, stamp, session, scout, way, feeder, replayer, acceptance, replayed, progress };
+    let mut replay = Replay {
+        config,
+        store,
+        log,
+        stamp,
+        session,
+        scout,
+        way,
+        feeder,
+        replayer,
+        acceptance,
+        replayed,
+        progress,
+        notes,
+    };
     let rest = match until_rest {
         Some(until_rest) => until_rest.run(&mut replay)?,
         None => replay.run().map(|()| None)?,
@@ -268,6 +304,7 @@ struct Replay<'r> {
     acceptance: &'r mut Acceptance,
     replayed: Replayed,
     progress: Option<ProgressReporter>,
+    notes: Option<&'r mut Notes>,
 }
 
 impl Replay<'_> {
@@ -289,6 +326,7 @@ impl Replay<'_> {
                     }
                 }
             }
+            self.notes.iter_mut().for_each(|notes| notes.has_read());
             if let Way::Pacman(_) = self.way {
                 let window = Arc::new(window);
                 self.replay_stretches(&window, next.as_ref())?;
@@ -348,9 +386,10 @@ impl Replay<'_> {
         let (log, mut from) = (self.log, (0, 0));
         while (from.0 as usize) < window.len() {
             let Way::Pacman(pacman) = &mut self.way else { unreachable!("it was asked before") };
-            let mut ran = Ran::default();
+            let (mut ran, (planned, _)) = (Ran::default(), pacman.spent());
             let begun = pacman.begin(self.config, &mut self.scout, (&log.scan, window), from, &mut |of| ran = of);
             self.ran_at_once(ran.records, ran.commands);
+            self.note(&begun, planned, (window, from));
             let record = |place| pacman::record(&log.scan, window, place);
             let behind = |end| {
                 let of_next = next.into_iter().flat_map(|batch| batch.records(&log.scan));
@@ -366,6 +405,16 @@ impl Replay<'_> {
             };
         }
         Ok(())
+    }
+
+    /// Notes a stretch that has begun at a place, if notes are wanted; `planned` is how long planning had taken before.
+    fn note(&mut self, begun: &Result<Stretch, Stopped>, planned: Duration, (window, from): (&[Batch], Place)) {
+        let (Some(notes), Way::Pacman(pacman), Ok(stretch)) = (&mut self.notes, &mut self.way, begun) else { return };
+        let transactions = match stretch {
+            Stretch::AtOnce { end } => pacman::places_from(window, from).take_while(|place| place < end).count(),
+            Stretch::InOrder { places, .. } => places.len(),
+        };
+        notes.stretches.extend(pacman.noted(transactions, planned));
     }
 
     /// Waits for the last stretch.
@@ -418,6 +467,9 @@ impl Replay<'_> {
             let epochs = self.replayed.transactions / TRANSACTIONS_PER_EPOCH;
             self.replayed.transactions += 1 + record.others.len() as u64;
             self.replayed.commands += u64::from(record.command.is_some());
+            if let (Way::InOrder, Some(notes)) = (&self.way, &mut self.notes) {
+                notes.ran(&record, || run::name_of(&transaction, record.command.as_ref()?));
+            }
             match again {
                 Ok(()) => {}
                 Err(Refusal::Recovery(error)) => return Err(error.into()),

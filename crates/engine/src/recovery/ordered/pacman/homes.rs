@@ -6,18 +6,16 @@
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 
+use super::super::notes::Group;
 use crate::table::Table;
 
 /// How many groups of first columns are told apart; a power of two.
 const GROUPS: usize = 4096;
 
-/// Those that are not told apart.
-pub(super) type Group = u16;
-
 /// Returns the group of rows with these keys: alike for all tables, because their keys often begin with the same column.
 pub(super) fn group(table: &Table, key: &[u8]) -> Group {
     let first = table.keys.prefix_len(key, 1).map_or(key, |length| &key[..length]);
-    (FixedState::with_seed(0).hash_one(first) as usize % GROUPS) as Group
+    Some((FixedState::with_seed(0).hash_one(first) as usize % GROUPS) as u16)
 }
 
 /// Where transactions are at home.
@@ -26,22 +24,30 @@ pub(super) struct Homes {
     of: Box<[Option<u16>]>,
     /// How many transactions are at home with each thread.
     loads: Vec<u64>,
+    /// What decided where each transaction is at home, where that is wanted.
+    noted: Option<Vec<Group>>,
 }
 
 impl Homes {
     /// So many threads have nothing yet.
     pub(super) fn new(threads: usize) -> Homes {
-        Homes { of: vec![None; GROUPS].into(), loads: vec![0; threads] }
+        Homes { of: vec![None; GROUPS].into(), loads: vec![0; threads], noted: None }
     }
 
     /// Returns where a transaction is at home that modifies rows of this group first, or any other one: where there is least so
     /// far, if nobody of the group has been there before.
-    pub(super) fn of(&mut self, group: Option<Group>) -> u16 {
+    pub(super) fn of(&mut self, group: Group) -> u16 {
+        self.noted.iter_mut().for_each(|noted| noted.push(group));
         let known = group.and_then(|group| self.of[usize::from(group)]);
         let home = known.unwrap_or_else(|| self.least());
         group.into_iter().for_each(|group| self.of[usize::from(group)] = Some(home));
         self.loads[usize::from(home)] += 1;
         home
+    }
+
+    /// From now on it is noted what decides where transactions are at home; returns what was noted since.
+    pub(super) fn note(&mut self) -> Vec<Group> {
+        self.noted.replace(Vec::new()).unwrap_or_default()
     }
 
     fn least(&self) -> u16 {

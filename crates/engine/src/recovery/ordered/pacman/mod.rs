@@ -12,19 +12,23 @@ mod accesses;
 mod graph;
 mod homes;
 mod key_table;
+mod model;
 mod noting;
 mod places;
 mod plan;
+mod queues;
 mod waits;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::merge::Batch;
+use super::notes::{NotedGraph, NotedStretch};
 use super::replayer::CommandReplayer;
 use super::threads::{Running, Stopped, Threads};
 use crate::config::{Config, ReplayKind};
 use crate::error::Error;
+use crate::io::Clock;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::faults;
 use crate::recovery::log_scan::LogScan;
@@ -33,6 +37,7 @@ use crate::transaction::Session;
 use crate::transaction::shared::Shared;
 pub(super) use accesses::Accesses;
 pub(super) use graph::Graph;
+pub(in crate::recovery) use model::{Costs, Simulated, simulate};
 pub(super) use places::{Place, places_from, record};
 pub(super) use plan::{Plans, Segment};
 pub(super) use waits::Runs;
@@ -51,6 +56,11 @@ const FIRST_WINDOW_SHARE: usize = 16;
 /// take to run.
 const NOTING_SHARE: usize = 4;
 
+/// How many of so many threads note.
+fn noters(threads: usize) -> usize {
+    (threads / NOTING_SHARE).max(1)
+}
+
 /// Several threads that run transactions of segments. One segment is run while the next one is planned, if that is wanted.
 pub(super) struct Pacman {
     kind: ReplayKind,
@@ -58,8 +68,8 @@ pub(super) struct Pacman {
     running: Option<Running<Graph>>,
     threads: Threads<Graph>,
     plans: Plans,
-    /// How many threads note.
-    noting: usize,
+    /// How many threads note what calls access.
+    noters: usize,
     /// How many transactions the next window has.
     window_records: usize,
     /// Whether any of the present window were run at once; `None`: nothing shows whether they could be.
@@ -69,6 +79,15 @@ pub(super) struct Pacman {
     last_unplanned: u32,
     /// How long planning took so far.
     planned: Duration,
+    /// Where notes are wanted.
+    noting: Option<Noting>,
+}
+
+/// Takes notes: each segment has run, by one thread, before the next one is planned as if it were still running.
+#[derive(Default)]
+struct Noting {
+    is_as_if_running: bool,
+    graph: Option<NotedGraph>,
 }
 
 /// What becomes of the transactions of a window from a place on.
@@ -97,21 +116,36 @@ impl Pacman {
     ) -> Result<Pacman, Error> {
         let threads = Threads::new(threads, shared, stamp, replayer)?;
         let window_records = window_records().div_ceil(FIRST_WINDOW_SHARE);
-        let noting = (threads.len() / NOTING_SHARE).max(1);
-        let plans = Plans::new(shared, (threads.len(), noting), kind != ReplayKind::PacmanStatic, false)?;
+        let noters = noters(threads.len());
+        let plans = Plans::new(shared, (threads.len(), noters), kind != ReplayKind::PacmanStatic, false)?;
         let (running, planned) = (None, Duration::ZERO);
         Ok(Pacman {
             kind,
             threads,
             plans,
-            noting,
+            noters,
             running,
             window_records,
             is_parallel: None,
             unplanned: 0,
             last_unplanned: 0,
             planned,
+            noting: None,
         })
+    }
+
+    /// From now on notes are wanted.
+    pub(super) fn note(&mut self) {
+        self.noting = Some(Noting::default());
+        self.plans.note_homes();
+    }
+
+    /// Returns what is noted of the stretch that was begun last, or is to be run in order, which has so many transactions; `None`
+    /// where no notes are wanted. `planned` is how long planning had taken before.
+    pub(super) fn noted(&mut self, transactions: usize, planned: Duration) -> Option<NotedStretch> {
+        let at_once = self.noting.as_mut()?.graph.take();
+        let (planned, groups) = (self.planned.saturating_sub(planned), self.plans.note_homes());
+        Some(NotedStretch { transactions: transactions as u32, planned, groups, at_once })
     }
 
     /// How long planning took so far, and how long the threads have had nothing to run, all together.
@@ -145,7 +179,7 @@ impl Pacman {
         if self.kind != ReplayKind::Pacman {
             self.end(ran)?;
         }
-        if self.running.is_none() {
+        if !self.is_running() {
             self.plans.have_run();
         }
         let clock = &config.environment.clock;
@@ -181,11 +215,49 @@ impl Pacman {
             return Ok(Stretch::InOrder { places: segment.places, end });
         }
         self.is_parallel = Some(true);
-        let (graph, _) = Graph::new(scan, window, segment, self.threads.len());
-        // Those that note plan meanwhile, in place of as many of them.
-        let active = self.threads.len().saturating_sub(self.noting).max(1);
-        self.running = Some(self.threads.begin(graph, active));
+        match self.noting.take() {
+            Some(noting) => self.run_noted(noting, (scan, window), segment, &**clock, ran)?,
+            None => {
+                let (graph, _) = Graph::new(scan, window, segment, self.threads.len());
+                // Those that note plan meanwhile, in place of as many of them.
+                let active = self.threads.len().saturating_sub(self.noters).max(1);
+                self.running = Some(self.threads.begin(graph, active));
+            }
+        }
         Ok(Stretch::AtOnce { end })
+    }
+
+    /// Whether a segment is running, or is taken to be.
+    fn is_running(&self) -> bool {
+        let noted = self.noting.as_ref().is_some_and(|noting| noting.is_as_if_running);
+        self.running.is_some() || noted && self.kind == ReplayKind::Pacman
+    }
+
+    /// Runs a segment by one thread, and takes notes of it.
+    fn run_noted(
+        &mut self,
+        mut noting: Noting,
+        (scan, window): (&Arc<LogScan>, &Arc<Vec<Batch>>),
+        segment: Segment,
+        clock: &dyn Clock,
+        ran: &mut impl FnMut(Ran),
+    ) -> Result<(), Stopped> {
+        let (edges, begun) = (segment.edges.clone(), clock.now());
+        let (graph, _) = Graph::new(scan, window, segment, self.threads.len());
+        let queued = clock.now();
+        let running = self.threads.begin(graph, 1);
+        let running_since = clock.now();
+        ran(self.threads.end(running)?.ran());
+        let since = |earlier: Duration, later: Duration| later.saturating_sub(earlier);
+        noting.graph = Some(NotedGraph {
+            edges,
+            queued: since(begun, queued),
+            begun: since(queued, running_since),
+            ran: since(running_since, clock.now()),
+        });
+        noting.is_as_if_running = true;
+        self.noting = Some(noting);
+        Ok(())
     }
 
     /// Whether a window that begins is planned.
@@ -210,6 +282,7 @@ impl Pacman {
 
     /// Waits until everything that has begun has run.
     pub(super) fn end(&mut self, ran: &mut impl FnMut(Ran)) -> Result<(), Stopped> {
+        self.noting.iter_mut().for_each(|noting| noting.is_as_if_running = false);
         if let Some(mut running) = self.running.take() {
             self.threads.join_in(&mut running);
             ran(self.threads.end(running)?.ran());

@@ -16,6 +16,7 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::super::merge::Batch;
+use super::super::notes::Group;
 use super::super::run::for_each_write;
 use super::accesses::hash;
 use super::homes;
@@ -145,7 +146,7 @@ impl Source {
                 let is_noted = planner.note(transaction, command, memory, |space, prefix, is_ordered| {
                     let KeySpace { table, .. } = space;
                     if let Some(prefix) = prefix.filter(|_| group.is_none() && space.modifies()) {
-                        group = Some(homes::group(table, prefix.as_bytes()));
+                        group = homes::group(table, prefix.as_bytes());
                     }
                     let key = prefix.and_then(|prefix| key(table, prefix.as_bytes()));
                     note(Touch { table: table.id, key, modifies: space.modifies(), is_ordered });
@@ -159,7 +160,7 @@ impl Source {
             None => for_each_write(scan, &record, &mut |write| {
                 // Rows of a table that was dropped are let go.
                 let Some(AdHoc { table, columns: of_values }) = &ad_hoc[&write.table] else { return };
-                group.get_or_insert_with(|| homes::group(table, write.key));
+                group = group.or_else(|| homes::group(table, write.key));
                 let columns = (*of_values).min(columns.get(&table.id).copied().unwrap_or(0));
                 let length = table.keys.prefix_len(write.key, columns).ok().filter(|_| columns > 0);
                 let key = length.and_then(|length| key(table, &write.key[..length]));
@@ -177,8 +178,8 @@ pub(super) struct Chunk {
     number: usize,
     /// What they access, each with the number of the transaction.
     pub(super) touches: Vec<(u32, Touch)>,
-    /// Of each transaction the group of first columns that it modifies first; `None`: none is known.
-    pub(super) groups: Vec<Option<homes::Group>>,
+    /// Of each transaction what decides where it is at home.
+    pub(super) groups: Vec<Group>,
 }
 
 /// A thread that notes.

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::super::merge::{Batch, LiveRecord};
+use super::super::notes::Group;
 use super::super::run::for_each_write;
 use super::accesses::{Accesses, OfTable as LastOfTable};
 use super::homes::Homes;
@@ -259,6 +260,11 @@ impl Plans {
             }
         }
         noted
+    }
+
+    /// From now on it is noted what decides where transactions are at home; returns what was noted since.
+    pub(super) fn note_homes(&mut self) -> Vec<Group> {
+        self.homes.note()
     }
 
     /// Definitions have changed, and nothing is running.
