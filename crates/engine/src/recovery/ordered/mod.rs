@@ -41,7 +41,7 @@ use std::time::Duration;
 pub(super) use acceptance::Acceptance;
 pub(crate) use instant::{Replaying, Rest};
 pub(super) use notes::{NotedStretch, Notes};
-pub(super) use pacman::{Costs, Simulated, simulate};
+pub(super) use pacman::{Costs, Simulated, limits, simulate};
 pub(crate) use replayer::{CommandError, CommandReplayer};
 pub use up_to::{ReplayedTransaction, RowChange};
 pub(super) use up_to::{Wanted, look_at, replay_up_to};

@@ -71,9 +71,26 @@ struct Round {
     costs: Costs,
     /// One thread, simulated.
     one: Simulated,
-    /// With so many threads: simulated, and measured, if the machine has the cores.
-    replays: Vec<(usize, Simulated, Option<Duration>)>,
+    /// What no number of threads goes below, in nanoseconds: planning, and chains.
+    limits: (u64, u64),
+    /// So many times as long transactions take beside others as alone, if that is what the simulation lacks.
+    beside: Option<f64>,
+    replays: Vec<Replayed>,
 }
+
+/// A replay by so many threads.
+struct Replayed {
+    threads: usize,
+    simulated: Simulated,
+    /// The same, where transactions take as much longer beside others as was measured.
+    beside: Option<Simulated>,
+    /// `None`: the machine does not have the cores.
+    measured: Option<Duration>,
+}
+
+/// How often it is tried how many times as long transactions take beside others, and how many times at most.
+const BESIDE_STEPS: u32 = 6;
+const BESIDE_MAX: f64 = 10.0;
 
 /// Replays the log of a database, in memory.
 struct Replays<'c> {
@@ -94,13 +111,22 @@ impl Replays<'_> {
         let is_pipelined = self.config.recovery_replay != ReplayKind::PacmanSynchronous
             && self.config.recovery_replay != ReplayKind::PacmanStatic;
         let costs = costs(&in_order, &planned, is_pipelined);
-        let replay = |of: &usize| {
-            let simulated = ordered::simulate(&planned.stretches, &costs, *of);
-            Ok((*of, simulated, (*of <= cores).then(|| self.measure(*of)).transpose()?))
+        let simulate = |threads| ordered::simulate(&planned.stretches, &costs, threads);
+        let measure = |of: &usize| if *of <= cores { self.measure(*of).map(Some) } else { Ok(None) };
+        let measured = threads.iter().map(measure).collect::<Result<Vec<_>, Error>>()?;
+
+        let several = threads.iter().zip(&measured).filter(|(of, _)| **of > 1);
+        let most = several.filter_map(|(of, measured)| Some((*of, (*measured)?))).max();
+        let beside = most.map(|(of, measured)| beside(&planned, &costs, of, measured));
+        let slowed = beside.map(|times| Costs { at_once: costs.at_once * times, ..costs.clone() });
+        let replayed = |(threads, measured): (&usize, &Option<Duration>)| {
+            let slowed = slowed.as_ref().filter(|_| *threads > 1);
+            let beside = slowed.map(|costs| ordered::simulate(&planned.stretches, costs, *threads));
+            Replayed { threads: *threads, simulated: simulate(*threads), beside, measured: *measured }
         };
-        let replays = threads.iter().map(replay).collect::<Result<Vec<_>, Error>>()?;
-        let one = ordered::simulate(&planned.stretches, &costs, 1);
-        Ok(Round { in_order, planned, costs, one, replays })
+        let replays = threads.iter().zip(&measured).map(replayed).collect();
+        let (one, limits) = (simulate(1), ordered::limits(&planned.stretches, &costs));
+        Ok(Round { in_order, planned, costs, one, limits, beside, replays })
     }
 
     /// Measures a replay by so many threads.
@@ -171,6 +197,18 @@ fn costs(in_order: &Notes, planned: &Notes, is_pipelined: bool) -> Costs {
         transactions,
         is_pipelined,
     }
+}
+
+/// Returns how many times as long transactions take beside others as alone, where so many threads took so long as was measured.
+fn beside(planned: &Notes, costs: &Costs, threads: usize, measured: Duration) -> f64 {
+    let mut times = 1.0;
+    for _ in 0..BESIDE_STEPS {
+        let costs = Costs { at_once: costs.at_once * times, ..costs.clone() };
+        let simulated = ordered::simulate(&planned.stretches, &costs, threads);
+        times *= measured.as_nanos() as f64 / simulated.nanos.max(1) as f64;
+        times = times.clamp(1.0, BESIDE_MAX);
+    }
+    times
 }
 
 /// Spreads over all what transactions took in which the thread was interrupted: that has nothing to do with them. The sum stays.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::Round;
+use super::super::ordered::{NotedStretch, Simulated};
+use super::{Replayed, Round};
 use crate::catalog::procedure::VersionKey;
 use crate::directory::manifest::Manifest;
 use crate::units::count;
@@ -29,6 +30,13 @@ pub struct ReplaySimulation {
     pub procedures: Vec<ProcedureCost>,
     /// What the steps cost.
     pub steps: ReplaySteps,
+    /// Planning, in seconds: no number of threads goes below.
+    pub planning_seconds: f64,
+    /// The longest chains of which each transaction waits for the one before, in seconds: no number of threads goes below.
+    pub chains_seconds: f64,
+    /// How many times as long transactions take beside others as alone, if that is all that the simulation lacks with the most
+    /// threads that were measured; `None`: none of several threads was.
+    pub beside_times: Option<f64>,
     /// By the number of threads.
     pub replays: Vec<SimulatedReplay>,
 }
@@ -77,6 +85,9 @@ pub struct SimulatedReplay {
     pub speedup: f64,
     /// The share of their time in which the threads wait, as simulated.
     pub waiting: f64,
+    /// How long it takes, as simulated, where transactions take [`beside_times`](ReplaySimulation::beside_times) as long; `None`:
+    /// that is not known, or there is one thread.
+    pub beside_seconds: Option<f64>,
     /// How long it took; `None`: the machine has fewer cores.
     pub measured_seconds: Option<f64>,
     /// By how much the simulation differs from that, as a share of it.
@@ -108,6 +119,9 @@ impl ReplaySimulation {
             segments: at_once().count() as u64,
             procedures: procedures(rounds),
             steps: ReplaySteps::of(rounds),
+            planning_seconds: median(rounds.iter().map(|round| round.limits.0 as f64 / 1e9)),
+            chains_seconds: median(rounds.iter().map(|round| round.limits.1 as f64 / 1e9)),
+            beside_times: rounds[0].beside.map(|_| median(rounds.iter().filter_map(|round| round.beside))),
             replays: (0..threads.len()).map(|at| SimulatedReplay::of(rounds, at)).collect(),
         }
     }
@@ -138,7 +152,7 @@ impl ReplaySteps {
         let in_order = |round: &Round| round.costs.transactions.iter().map(|nanos| f64::from(*nanos)).sum::<f64>();
         let planned = |round: &Round| {
             let stretches = round.planned.stretches.iter().filter(|stretch| !stretch.groups.is_empty());
-            let add = |(nanos, count), of: &super::ordered::NotedStretch| {
+            let add = |(nanos, count), of: &NotedStretch| {
                 (nanos + of.planned.as_nanos() as f64, count + f64::from(of.transactions))
             };
             let (nanos, count): (f64, f64) = stretches.fold((0.0, 0.0), add);
@@ -166,20 +180,23 @@ impl SimulatedReplay {
     /// The one at a place among those that were asked for.
     fn of(rounds: &[Round], at: usize) -> SimulatedReplay {
         let of = |figure: &dyn Fn(&Round) -> f64| median(rounds.iter().map(figure));
-        let threads = rounds[0].replays[at].0;
-        let seconds = |round: &Round| round.replays[at].1.nanos as f64 / 1e9;
-        let one = |round: &Round| round.one.nanos as f64 / 1e9;
+        let Replayed { threads, beside, measured, .. } = rounds[0].replays[at];
+        let in_seconds = |simulated: Simulated| simulated.nanos as f64 / 1e9;
+        let seconds = |round: &Round| in_seconds(round.replays[at].simulated);
+        let one = |round: &Round| in_seconds(round.one);
+        let slowed = |round: &Round| round.replays[at].beside.map_or(0.0, in_seconds);
         let waiting = |round: &Round| {
-            let simulated = round.replays[at].1;
+            let simulated = round.replays[at].simulated;
             1.0 - simulated.busy_nanos as f64 / (simulated.nanos.max(1) as f64 * threads as f64)
         };
-        let is_measured = rounds[0].replays[at].2.is_some();
-        let measured = |round: &Round| round.replays[at].2.map_or(0.0, |took| took.as_secs_f64());
+        let is_measured = measured.is_some();
+        let measured = |round: &Round| round.replays[at].measured.map_or(0.0, |took| took.as_secs_f64());
         SimulatedReplay {
             threads,
             seconds: of(&seconds),
             speedup: of(&|round| one(round) / seconds(round).max(1e-9)),
             waiting: of(&waiting),
+            beside_seconds: beside.map(|_| of(&slowed)),
             measured_seconds: is_measured.then(|| of(&measured)),
             error: is_measured.then(|| of(&|round| seconds(round) / measured(round).max(1e-9) - 1.0)),
         }
@@ -211,17 +228,33 @@ impl fmt::Display for ReplaySimulation {
             "  steps    of a transaction: run {in_order_us:.2} us in order, and {at_once_times:.2} times that by queues; read \
              {read_us:.2}, plan {plan_us:.2}, queue {queue_us:.2} us; of a segment: begin with a thread {begin_us:.1} us"
         )?;
-        for SimulatedReplay { threads, seconds, speedup, waiting, measured_seconds, error } in &self.replays {
-            let measured = measured_seconds.zip(*error).map_or(String::new(), |(measured, error)| {
-                format!("; measured {measured:.3} s, the simulation is {:+.0} % off", 100.0 * error)
-            });
-            let threads = count(*threads as u64, "thread");
-            let waiting = 100.0 * waiting;
+        let (planning, chains) = (self.planning_seconds, self.chains_seconds);
+        writeln!(
+            f,
+            "  limits   planning {planning:.3} s, chains of transactions that wait for each other {chains:.3} s"
+        )?;
+        self.replays.iter().try_for_each(|replay| writeln!(f, "{replay}"))?;
+        if let Some(times) = self.beside_times {
             writeln!(
                 f,
-                "  replay   {threads}: {seconds:.3} s, {speedup:.2} times as fast, {waiting:.0} % waiting{measured}"
+                "  beside   others a transaction takes {times:.2} times as long, if that is what the simulation lacks"
             )?;
         }
         write!(f, "  unknown  what threads cost each other by caches and memory that they share")
+    }
+}
+
+impl fmt::Display for SimulatedReplay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SimulatedReplay { threads, seconds, speedup, waiting, beside_seconds, measured_seconds, error } = self;
+        let (threads, waiting) = (count(*threads as u64, "thread"), 100.0 * waiting);
+        write!(f, "  replay   {threads}: {seconds:.3} s, {speedup:.2} times as fast as one, {waiting:.0} % waiting")?;
+        if let Some(beside) = beside_seconds {
+            write!(f, "; {beside:.3} s if threads are in each other's way as measured")?;
+        }
+        if let Some((measured, error)) = measured_seconds.zip(*error) {
+            write!(f, "; measured {measured:.3} s, so the simulation is {:+.0} % off", 100.0 * error)?;
+        }
+        Ok(())
     }
 }

@@ -37,7 +37,7 @@ use crate::transaction::Session;
 use crate::transaction::shared::Shared;
 pub(super) use accesses::Accesses;
 pub(super) use graph::Graph;
-pub(in crate::recovery) use model::{Costs, Simulated, simulate};
+pub(in crate::recovery) use model::{Costs, Simulated, limits, simulate};
 pub(super) use places::{Place, places_from, record};
 pub(super) use plan::{Plans, Segment};
 pub(super) use waits::Runs;

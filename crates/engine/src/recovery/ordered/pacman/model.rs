@@ -62,6 +62,36 @@ pub(in crate::recovery) fn simulate(stretches: &[NotedStretch], costs: &Costs, t
     Simulated { nanos: replay.now, busy_nanos: replay.busy }
 }
 
+/// What no number of threads goes below, in nanoseconds: planning, and the longest chains of transactions that wait for each other.
+pub(in crate::recovery) fn limits(stretches: &[NotedStretch], costs: &Costs) -> (u64, u64) {
+    let (mut planning, mut chains, mut rest) = (0, 0, &costs.transactions[..]);
+    for stretch in stretches {
+        let (transactions, behind) = rest.split_at(stretch.transactions as usize);
+        rest = behind;
+        planning += stretch.planned.as_nanos() as u64;
+        chains += match &stretch.at_once {
+            None => in_order(transactions),
+            Some(NotedGraph { edges, queued, .. }) => {
+                planning += queued.as_nanos() as u64;
+                (longest_chain(transactions, edges) as f64 * costs.at_once) as u64
+            }
+        };
+    }
+    (planning, chains)
+}
+
+/// How long the longest chain takes. Each of `edges` leads from one to another one behind it, in the order of the latter.
+fn longest_chain(transactions: &[u32], edges: &[(u32, u32)]) -> u64 {
+    // When the last one has run that each waits for.
+    let mut begins = vec![0; transactions.len()];
+    for (from, to) in edges {
+        let ends = begins[*from as usize] + u64::from(transactions[*from as usize]);
+        begins[*to as usize] = ends.max(begins[*to as usize]);
+    }
+    let ends = begins.iter().zip(transactions).map(|(begins, nanos)| begins + u64::from(*nanos));
+    ends.max().unwrap_or(0)
+}
+
 /// How long transactions take one after the other.
 fn in_order(transactions: &[u32]) -> u64 {
     transactions.iter().map(|nanos| u64::from(*nanos)).sum()
@@ -255,6 +285,7 @@ mod tests {
         for threads in [1, 2, 3, 40] {
             assert_eq!(steps(&stretches, &costs(64), threads), 64, "{threads} threads");
         }
+        assert_eq!(limits(&stretches, &costs(64)), (0, 64 * STEP));
         let Simulated { nanos, busy_nanos } = simulate(&stretches, &costs(64), 4);
         assert_eq!(busy_nanos, nanos, "of four threads three wait");
     }
@@ -265,6 +296,7 @@ mod tests {
         let stretches = [segment(60, 60, &[], 10), segment(60, 60, &[], 10), segment(60, 60, &[], 10)];
         let costs = costs(180);
         assert_eq!(steps(&stretches, &costs, 1), 180);
+        assert_eq!(limits(&stretches, &costs), (30 * STEP, 3 * STEP));
         // 10, then planning beside one thread, which has run 10 of 60 then: two have 50 left.
         assert_eq!(steps(&stretches, &costs, 2), 10 + (10 + 25) * 2 + 30);
         // Two threads have run 20 after 10 steps, and three run the other 40.
@@ -324,15 +356,13 @@ mod tests {
         for seed in 0..200 {
             let rng = &mut fastrand::Rng::with_seed(seed);
             let count = rng.u32(1..200);
-            let edges: Vec<_> = (1..count).filter(|_| rng.bool()).map(|at| (rng.u32(0..at), at)).collect();
+            let edges: Vec<_> = (1..count).map(|at| (rng.u32(0..2 * at), at)).filter(|(from, at)| from < at).collect();
             let stretches = [segment(count, 1 + rng.u16(0..20), &edges, 0)];
             let transactions: Vec<u32> = (0..count).map(|_| rng.u32(1..1000)).collect();
-            let mut chains: Vec<u64> = transactions.iter().map(|nanos| u64::from(*nanos)).collect();
-            for (from, to) in &edges {
-                chains[*to as usize] = chains[*from as usize] + u64::from(transactions[*to as usize]);
-            }
-            let (sum, chain) = (in_order(&transactions), chains.into_iter().max().unwrap_or(0));
+            let sum = in_order(&transactions);
             let costs = Costs { transactions, ..costs(0) };
+            let (planning, chain) = limits(&stretches, &costs);
+            assert_eq!(planning, 0);
             for threads in [2, 3, 8, 40] {
                 let simulated = simulate(&stretches, &costs, threads);
                 assert_eq!(simulated, simulate(&stretches, &costs, threads), "seed {seed}: it is not the same again");
