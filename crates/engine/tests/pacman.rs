@@ -2,12 +2,16 @@
 //!
 //! The calls have no hashes: nothing but the rows tells whether one of them ran too early.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use osier::call::Procedures;
 use osier::config::{Logged, ReplayKind};
 use osier::procedure::program::Program;
 use osier::table::{KeyRange, Schema, Type};
-use osier::{Config, Database, Error, Protocol, SequenceOptions, Session, Transaction, Value};
+use osier::{
+    Config, Database, Error, Protocol, RecoveryError, SequenceOptions, Session, Transaction, Value, simulate_replay,
+};
 
 mod support;
 
@@ -212,4 +216,70 @@ fn calls_see_the_rows_that_were_there() {
     }
     drop(session);
     assert!(replay(db, &home).iter().all(|at_once| *at_once > 4000), "they are run at once");
+}
+
+/// The files below a directory, with what they hold.
+fn files(home: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut open) = (BTreeMap::new(), vec![home.to_owned()]);
+    while let Some(path) = open.pop() {
+        match path.is_dir() {
+            true => open.extend(std::fs::read_dir(path).expect("a directory").map(|entry| entry.expect("a file").path())),
+            false => _ = found.insert(path.clone(), std::fs::read(path).expect("a file")),
+        }
+    }
+    found
+}
+
+/// What is simulated has the transactions and the segments of a replay, and nothing is written.
+#[test]
+fn a_replay_is_simulated_for_other_numbers_of_threads() {
+    const SIMULATED: [usize; 3] = [1, 2, 40];
+    let put = "procedure put(id bigint) {
+        update a (id) as of set n = of.n + 1 else { insert into a (id, n) values (id, 1); } }";
+    for ids in [500, 1] {
+        let home = support::directory("pacman", &format!("simulated-{ids}"));
+        let db = database(&home, &[put]);
+        let mut session = db.session().expect("a session");
+        for id in (0..2500).map(|call| call % ids) {
+            session.call("put", &[id.into()]).expect("a call");
+        }
+        drop(session);
+        let expected = rows(&db, "a");
+        db.close().expect("it closes");
+
+        let before = files(&home);
+        let simulation = simulate_replay(&config(&home), Procedures::new(), &SIMULATED, 2).expect("a simulation");
+        assert!(before == files(&home), "nothing is written");
+        let text = simulation.to_string();
+        let calls = simulation.procedures.iter().find(|cost| cost.name.as_deref() == Some("put")).map(|cost| cost.calls);
+        assert_eq!((calls, simulation.rounds), (Some(2500), 2), "{text}");
+        // Nobody waits for another one, or each for the one before.
+        assert_eq!(simulation.at_once > 1000, ids > 1, "{text}");
+        assert_eq!(simulation.replays.iter().map(|replay| replay.threads).collect::<Vec<_>>(), SIMULATED);
+        assert!((simulation.replays[0].speedup - 1.0).abs() < 1e-9 && simulation.replays[0].waiting < 1e-9, "{text}");
+        for replay in &simulation.replays {
+            assert!(replay.seconds > 0.0 && (0.0..1.0).contains(&replay.waiting), "{text}");
+            assert_eq!(replay.measured_seconds.is_some(), replay.threads <= simulation.cores, "{text}");
+            assert!(text.contains(&format!("  replay   {} thread", replay.threads)), "{text}");
+        }
+        let most = simulation.replays[2];
+        assert!(most.seconds >= simulation.planning_seconds.max(simulation.chains_seconds), "{text}");
+        if ids == 1 {
+            assert!(most.waiting > 0.9, "of 40 threads one has something to do: {text}");
+        }
+
+        for kind in [ReplayKind::Serial, ReplayKind::Vectors] {
+            let config = config(&home).recovery_replay(kind);
+            let refused = simulate_replay(&config, Procedures::new(), &SIMULATED, 1).expect_err("it is run in order");
+            assert!(matches!(refused, Error::Recovery(RecoveryError::NoSimulation { .. })), "{refused}");
+            assert!(refused.to_string().contains("recovery_replay=pacman"), "{refused}");
+        }
+        let config = config(&home).recovery_replay(ReplayKind::PacmanSynchronous);
+        simulate_replay(&config, Procedures::new(), &[2], 1).expect("a simulation");
+        let db = Database::open(self::config(&home)).expect("it is recovered as ever");
+        let refused = simulate_replay(&self::config(&home), Procedures::new(), &[2], 1).expect_err("it is open");
+        assert_eq!(refused.sqlstate(), "55006", "{refused}");
+        assert_eq!(rows(&db, "a"), expected);
+        db.close().expect("it closes");
+    }
 }

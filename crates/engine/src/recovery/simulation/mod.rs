@@ -108,8 +108,7 @@ impl Replays<'_> {
             })
         };
         let (in_order, planned) = (noted(1)?, noted(2)?);
-        let is_pipelined = self.config.recovery_replay != ReplayKind::PacmanSynchronous
-            && self.config.recovery_replay != ReplayKind::PacmanStatic;
+        let is_pipelined = matches!(self.config.recovery_replay, ReplayKind::Auto | ReplayKind::Pacman);
         let costs = costs(&in_order, &planned, is_pipelined);
         let simulate = |threads| ordered::simulate(&planned.stretches, &costs, threads);
         let measure = |of: &usize| if *of <= cores { self.measure(*of).map(Some) } else { Ok(None) };
