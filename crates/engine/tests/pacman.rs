@@ -223,7 +223,9 @@ fn files(home: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let (mut found, mut open) = (BTreeMap::new(), vec![home.to_owned()]);
     while let Some(path) = open.pop() {
         match path.is_dir() {
-            true => open.extend(std::fs::read_dir(path).expect("a directory").map(|entry| entry.expect("a file").path())),
+            true => {
+                open.extend(std::fs::read_dir(path).expect("a directory").map(|entry| entry.expect("a file").path()))
+            }
             false => _ = found.insert(path.clone(), std::fs::read(path).expect("a file")),
         }
     }
@@ -251,7 +253,8 @@ fn a_replay_is_simulated_for_other_numbers_of_threads() {
         let simulation = simulate_replay(&config(&home), Procedures::new(), &SIMULATED, 2).expect("a simulation");
         assert!(before == files(&home), "nothing is written");
         let text = simulation.to_string();
-        let calls = simulation.procedures.iter().find(|cost| cost.name.as_deref() == Some("put")).map(|cost| cost.calls);
+        let calls =
+            simulation.procedures.iter().find(|cost| cost.name.as_deref() == Some("put")).map(|cost| cost.calls);
         assert_eq!((calls, simulation.rounds), (Some(2500), 2), "{text}");
         // Nobody waits for another one, or each for the one before.
         assert_eq!(simulation.at_once > 1000, ids > 1, "{text}");

@@ -161,12 +161,17 @@ fn a_replay_is_simulated_and_the_figures_are_written() {
     let line = "bench smallbank --accounts 300 --dir db --protocol gsn --payload commands --procedures --workers 2";
     succeeds(&directory, &format!("{line} --transactions 2000 --set ring_bytes=4194304 --set segment_bytes=8388608"));
     let text = succeeds(&directory, "recover db --simulate 1,2,40 --rounds 1");
-    for part in ["  order    ", " calls of `amalgamate` version 1, in order", "  limits   planning ", "  replay   40 threads: "] {
+    for part in
+        ["  order    ", " calls of `amalgamate` version 1, in order", "  limits   planning ", "  replay   40 threads: "]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     let found = json(&directory, "recover db --simulate 1,2,40 --rounds 1 --replay pacman-synchronous");
     assert_eq!(found["replays"].as_array().unwrap().len(), 3, "{found}");
-    assert!(found["transactions"].as_u64() > Some(1000) && found["steps"]["in_order_us"].as_f64() > Some(0.0), "{found}");
+    assert!(
+        found["transactions"].as_u64() > Some(1000) && found["steps"]["in_order_us"].as_f64() > Some(0.0),
+        "{found}"
+    );
     assert_eq!(found["replays"][0]["speedup"], 1.0, "{found}");
     assert!(found["replays"][0]["measured_seconds"].as_f64() > Some(0.0), "{found}");
 

@@ -303,3 +303,32 @@ impl<'c> Stopwatch<'c> {
         self.clock.now().saturating_sub(self.start).as_secs_f64()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::log::world_for_tests::ManualClock;
+
+    /// Each stage is told from its own begin.
+    #[test]
+    fn what_is_left_of_a_stage_is_told_by_the_clock() {
+        let (clock, told) = (Arc::new(ManualClock::default()), Arc::new(Mutex::new(Vec::new())));
+        let (listener, mut config) = (told.clone(), Config::new(""));
+        config.environment.clock = clock.clone();
+        let config = config.progress(move |progress| {
+            listener.lock().expect("nobody panics").push((progress.elapsed, progress.remaining()));
+        });
+        clock.advance(Duration::from_secs(100));
+        let reporter = ProgressReporter::of(&config).expect("somebody listens");
+        reporter.report(RecoveryPhase::Order, 0, 80);
+        for (seconds, done) in [(3, 20), (3, 40), (9, 80)] {
+            clock.advance(Duration::from_secs(seconds));
+            reporter.report(RecoveryPhase::Order, done, 80);
+        }
+        let of = |elapsed, remaining: Option<u64>| (Duration::from_secs(elapsed), remaining.map(Duration::from_secs));
+        let expected = [of(0, None), of(3, Some(9)), of(6, Some(6)), of(15, Some(0))];
+        assert_eq!(*told.lock().expect("nobody panics"), expected);
+    }
+}
