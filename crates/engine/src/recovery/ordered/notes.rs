@@ -46,6 +46,8 @@ pub(in crate::recovery) struct NotedStretch {
     pub(in crate::recovery) transactions: u32,
     /// How long it took to plan it; zero where it was not planned.
     pub(in crate::recovery) planned: Duration,
+    /// How much of that was noting what its transactions access, which several threads can do.
+    pub(in crate::recovery) noted: Duration,
     /// Where its transactions are at home, if it was planned.
     pub(in crate::recovery) groups: Vec<Group>,
     /// `None`: its transactions run one after the other.

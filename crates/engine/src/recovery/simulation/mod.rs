@@ -146,7 +146,7 @@ impl Replays<'_> {
     ) -> Result<T, Error> {
         let (manifest, home) = (&self.manifest, self.config.dirs[0].as_path());
         let generations = find_generations(&*self.config.environment.disk, home, manifest, NEVER)?;
-        let participants = PARTICIPANTS + 2 * threads;
+        let participants = PARTICIPANTS + 3 * threads;
         let (store, log) = one::prepare(self.config, manifest, Base::of(manifest), generations, participants)?;
         let log = self.expect_calls(log)?;
         let catalog = Catalog::new(&store)?;

@@ -144,8 +144,8 @@ impl Pacman {
     /// where no notes are wanted. `planned` is how long planning had taken before.
     pub(super) fn noted(&mut self, transactions: usize, planned: Duration) -> Option<NotedStretch> {
         let at_once = self.noting.as_mut()?.graph.take();
-        let (planned, groups) = (self.planned.saturating_sub(planned), self.plans.note_homes());
-        Some(NotedStretch { transactions: transactions as u32, planned, groups, at_once })
+        let (planned, (groups, noted)) = (self.planned.saturating_sub(planned), self.plans.note_homes());
+        Some(NotedStretch { transactions: transactions as u32, planned, noted, groups, at_once })
     }
 
     /// How long planning took so far, and how long the threads have had nothing to run, all together.

@@ -6,14 +6,16 @@
 //! - The same notes give the same result.
 //! - A transaction takes as long as in the notes, whoever runs beside it, and a thread finds at once what it may run.
 //!
-//! As in a real replay one thread plans while the others run the segment before, and runs transactions as they do from then on
-//! until the segment has ended. Another one reads the log, a stretch ahead.
+//! As in a real replay some threads plan while the others run the segment before, and run transactions as they do from then on
+//! until the segment has ended. What a stretch accesses several of them note, one plans the rest behind that. Another one reads
+//! the log, a stretch ahead.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::super::notes::{NotedGraph, NotedStretch};
 use super::homes::Homes;
+use super::noters;
 use super::queues::Queues;
 
 /// What things take, in nanoseconds.
@@ -62,13 +64,13 @@ pub(in crate::recovery) fn simulate(stretches: &[NotedStretch], costs: &Costs, t
     Simulated { nanos: replay.now, busy_nanos: replay.busy }
 }
 
-/// What no number of threads goes below, in nanoseconds: planning, and the longest chains of transactions that wait for each other.
+/// What no number of threads goes below, in nanoseconds: planning, as far as one thread does it, and the longest chains of transactions that wait for each other.
 pub(in crate::recovery) fn limits(stretches: &[NotedStretch], costs: &Costs) -> (u64, u64) {
     let (mut planning, mut chains, mut rest) = (0, 0, &costs.transactions[..]);
     for stretch in stretches {
         let (transactions, behind) = rest.split_at(stretch.transactions as usize);
         rest = behind;
-        planning += stretch.planned.as_nanos() as u64;
+        planning += stretch.planned.saturating_sub(stretch.noted).as_nanos() as u64;
         chains += match &stretch.at_once {
             None => in_order(transactions),
             Some(NotedGraph { edges, queued, .. }) => {
@@ -133,7 +135,7 @@ impl<'c> Replay<'c> {
         if !self.costs.is_pipelined {
             self.end();
         }
-        self.works(stretch.planned.as_nanos() as u64);
+        self.plans(stretch);
         self.end();
         match &stretch.at_once {
             None => self.works(in_order(transactions)),
@@ -142,9 +144,22 @@ impl<'c> Replay<'c> {
                 let queues = Queues::new(transactions.len(), edges, homes, self.threads);
                 let segment = Segment::new(queues, transactions, self.costs.at_once, self.threads);
                 self.running = Some(Running { segment, begun: self.now });
-                self.works(self.costs.begin * (self.threads - 1) as u64);
+                self.works(self.costs.begin * self.active() as u64);
             }
         }
+    }
+
+    /// Some threads plan.
+    fn plans(&mut self, NotedStretch { planned, noted, .. }: &NotedStretch) {
+        let (planned, noted) = (planned.as_nanos() as u64, noted.as_nanos() as u64);
+        self.works(planned.saturating_sub(noted));
+        self.now += noted / noters(self.threads) as u64;
+        self.busy += noted;
+    }
+
+    /// How many threads run a segment while the next one is planned.
+    fn active(&self) -> usize {
+        self.threads - noters(self.threads)
     }
 
     /// The thread that plans does something.
@@ -156,11 +171,13 @@ impl<'c> Replay<'c> {
     /// Waits until what is running has ended, and one more thread runs it meanwhile.
     fn end(&mut self) {
         let Some(Running { mut segment, begun }) = self.running.take() else { return };
-        for thread in 0..self.threads - 1 {
+        for thread in 0..self.active() {
             segment.comes(thread, begun + (thread as u64 + 1) * self.costs.begin);
         }
-        self.works(self.costs.begin);
-        segment.comes(self.threads - 1, self.now);
+        for thread in self.active()..self.threads {
+            self.works(self.costs.begin);
+            segment.comes(thread, self.now);
+        }
         let ended = segment.run();
         self.busy += segment.busy;
         self.now = self.now.max(ended);
@@ -265,6 +282,7 @@ mod tests {
         NotedStretch {
             transactions,
             planned: Duration::from_nanos(planned * STEP),
+            noted: Duration::ZERO,
             groups: (0..transactions).map(|at| Some(at as u16 % groups)).collect(),
             at_once: Some(NotedGraph { edges: edges.to_vec(), ..NotedGraph::default() }),
         }
@@ -307,6 +325,17 @@ mod tests {
         // Planned one after the other.
         let costs = Costs { is_pipelined: false, ..costs };
         assert_eq!(steps(&stretches, &costs, 6), 3 * (10 + 10));
+    }
+
+    #[test]
+    fn of_many_threads_some_note() {
+        // Planning takes 12 steps, of which 8 are noting.
+        let noted = NotedStretch { noted: Duration::from_nanos(8 * STEP), ..segment(60, 60, &[], 12) };
+        let stretches = [noted.clone(), noted];
+        assert_eq!(limits(&stretches, &costs(120)), (2 * 4 * STEP, 2 * STEP));
+        assert_eq!(steps(&stretches, &costs(120), 6), 12 * 2 + 10);
+        // Two of eight threads note. Six run the first segment meanwhile, in 10 steps.
+        assert_eq!(steps(&stretches, &costs(120), 8), (4 + 8 / 2) + 10 + 8);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bumpalo::Bump;
 use foldhash::fast::RandomState;
@@ -224,6 +225,8 @@ pub(super) struct Noters {
     threads: usize,
     noters: Vec<Noter>,
     spare: Vec<Chunk>,
+    /// How long one alone has noted so far.
+    pub(super) spent: Duration,
     /// Threads of the operating system are kept from a round to the next one.
     environment: Environment,
 }
@@ -241,7 +244,7 @@ impl Noters {
         let noters = (0..threads).map(|_| noter()).collect::<Result<Vec<_>, Error>>()?;
         let mut environment = shared.config.environment.clone();
         environment.spawn = environment.spawn.keeping().unwrap_or(environment.spawn);
-        Ok(Noters { threads, noters, spare: Vec::new(), environment })
+        Ok(Noters { threads, noters, spare: Vec::new(), spent: Duration::ZERO, environment })
     }
 
     /// Notes all, and gives it in order to `link`, while what comes behind is being noted; as long as that says so.
@@ -282,7 +285,12 @@ impl Noters {
     fn end(&mut self, running: Running) -> Result<Vec<Chunk>, RecoveryError> {
         match running {
             Some(threads) => self.noters = threads.end()?,
-            None => while self.noters[0].advance()? {},
+            None => {
+                let clock = &self.environment.clock;
+                let begun = clock.now();
+                while self.noters[0].advance()? {}
+                self.spent += clock.now().saturating_sub(begun);
+            }
         }
         let mut noted = Vec::new();
         for noter in &mut self.noters {

@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::merge::{Batch, LiveRecord};
 use super::super::notes::Group;
@@ -262,9 +263,10 @@ impl Plans {
         noted
     }
 
-    /// From now on it is noted what decides where transactions are at home; returns what was noted since.
-    pub(super) fn note_homes(&mut self) -> Vec<Group> {
-        self.homes.note()
+    /// From now on it is noted what decides where transactions are at home; returns what was since, and how long one thread alone
+    /// has noted accesses.
+    pub(super) fn note_homes(&mut self) -> (Vec<Group>, Duration) {
+        (self.homes.note(), std::mem::take(&mut self.noters.spent))
     }
 
     /// Definitions have changed, and nothing is running.
