@@ -158,8 +158,8 @@ pub(crate) fn count(config: &Config) -> usize {
     config.effective_recovery_threads().max(1)
 }
 
-/// Returns how many participants of epochs replay has at most: for each thread one that runs transactions, one that asks ahead and
-/// one that plans, and two for whoever runs them in order.
+/// Returns how many participants of epochs replay has at most: for each thread one that runs transactions, one that asks ahead
+/// and one that plans, and two for whoever runs them in order.
 pub(crate) fn participants(config: &Config) -> usize {
     3 * count(config) + 2
 }

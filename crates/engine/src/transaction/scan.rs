@@ -1,8 +1,8 @@
 //! Reading ranges, forward and backward, over the primary key or a secondary index.
 //!
 //! Invariants:
-//! - A range that one row has at most, a whole key of a unique index, is looked up as that key, as [`Transaction::get`] does: what
-//!   else changes in its leaf is no conflict.
+//! - A range that one row has at most, a whole key of a unique index, is looked up as that key, as [`Transaction::get`] does:
+//!   what else changes in its leaf is no conflict.
 //! - A leaf is noted as read before any of its records: a key that appears in it afterwards fails validation.
 //! - Records without a row are noted too. They may be placeholders of transactions about to commit, which change no leaf.
 //! - A scan sees the transaction's own writes as they are when it comes to them, those that it has made since the scan began too.

@@ -38,9 +38,9 @@ const PARTICIPANTS: usize = 6;
 /// A transaction that takes so many times longer than others of its procedure on average was interrupted.
 const INTERRUPTED_TIMES: u64 = 50;
 
-/// Says how long running the calls again would take that the log of the database in the configured directories holds, with each of
-/// these numbers of threads, by procedures as `recovery_replay` says. It calibrates and measures so many times, and gives medians.
-/// Functions that are procedures are among `procedures`. Nothing is written; all is done in memory, which takes as much of it as
+/// Says how long running the calls again would take that the log of the database in the configured directories holds, with each
+/// of these numbers of threads, by procedures as `recovery_replay` says. It calibrates and measures so many times, and gives
+/// medians. Functions that are procedures are among `procedures`. Nothing is written; all is done in memory, which takes as much of it as
 /// to open the database.
 ///
 /// # Errors

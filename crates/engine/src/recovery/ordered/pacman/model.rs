@@ -64,7 +64,8 @@ pub(in crate::recovery) fn simulate(stretches: &[NotedStretch], costs: &Costs, t
     Simulated { nanos: replay.now, busy_nanos: replay.busy }
 }
 
-/// What no number of threads goes below, in nanoseconds: planning, as far as one thread does it, and the longest chains of transactions that wait for each other.
+/// What no number of threads goes below, in nanoseconds: planning, as far as one thread does it, and the longest chains of
+/// transactions that wait for each other.
 pub(in crate::recovery) fn limits(stretches: &[NotedStretch], costs: &Costs) -> (u64, u64) {
     let (mut planning, mut chains, mut rest) = (0, 0, &costs.transactions[..]);
     for stretch in stretches {
