@@ -40,8 +40,8 @@ const INTERRUPTED_TIMES: u64 = 50;
 
 /// Says how long running the calls again would take that the log of the database in the configured directories holds, with each
 /// of these numbers of threads, by procedures as `recovery_replay` says. It calibrates and measures so many times, and gives
-/// medians. Functions that are procedures are among `procedures`. Nothing is written; all is done in memory, which takes as much of
-/// it as to open the database.
+/// medians. Functions that are procedures are among `procedures`. Nothing is written; all is done in memory, which takes as
+/// much of it as to open the database.
 ///
 /// # Errors
 /// [`RecoveryError::NoSimulation`] where the log holds nothing that procedures may divide, or another way to replay it is
