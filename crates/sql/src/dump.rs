@@ -59,7 +59,9 @@ pub(crate) struct Definition {
 
 /// Returns the definitions of all that users have made, in the order in which they can be run.
 pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Vec<Definition>> {
-    let tables = tables(sql, transaction)?;
+    let all_tables = tables(sql, transaction)?;
+    let (materialized, tables): (Vec<_>, Vec<_>) =
+        all_tables.iter().cloned().partition(|table| table.is_materialized());
     let mut sequences = listing::sequences(transaction)?;
     sequences.sort_by(|one, other| one.name.cmp(&other.name));
     let (_, all) = sql.objects(transaction)?;
@@ -67,7 +69,8 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     sequences.retain(|sequence| is_lasting(&sequence.name));
     let mut beside = Objects::clone(&all);
     beside.views.retain(|name, _| is_lasting(name));
-    let names = tables.iter().map(|table| &table.name).chain(sequences.iter().map(|sequence| &sequence.name));
+    beside.materialized.retain(|name, _| materialized.iter().any(|relation| relation.name == *name));
+    let names = all_tables.iter().map(|table| &table.name).chain(sequences.iter().map(|sequence| &sequence.name));
     let mut made = objects::schemas(&beside, names.map(|name| name.schema.clone()).collect());
     made.extend(objects::extensions(&beside));
     made.extend(objects::types(&beside));
@@ -94,7 +97,7 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
         }
     }
 
-    made.extend(indexes(&tables, true));
+    made.extend(indexes(&tables, true, BEFORE));
     let mut add = |section, name: &Name, text: String| {
         made.push(Definition { section, name: shown(name), text });
     };
@@ -113,16 +116,19 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     }
     made.extend(keys_and_indexes(&tables));
     made.extend(objects::views(&beside));
-    made.extend(all_comments(transaction, &tables, &owned, &is_lasting)?);
+    made.extend(indexes(&materialized, true, AFTER));
+    made.extend(indexes(&materialized, false, AFTER));
+    made.extend(all_comments(transaction, &all_tables, &owned, &is_lasting)?);
     let dumped = |sequence: &Sequence| {
         let name = sequence.name.clone();
         let new_name = owned.new_name(&name).unwrap_or(&name).clone();
         objects::DumpedSequence { comes_with_column: owned.holds(&name), name, new_name }
     };
     let dumped: Vec<_> = sequences.iter().map(dumped).collect();
-    made.extend(objects::owners_and_rights(&beside, &tables, &dumped));
+    made.extend(objects::owners_and_rights(&beside, &all_tables, &dumped));
     // Only where both have the same owner, as they have now.
     made.extend(owned.links(&tables));
+    made.extend(objects::refreshes(&beside, &materialized));
     Ok(made)
 }
 
@@ -136,7 +142,7 @@ fn index_keys(table: &Relation, index: &Index) -> String {
 }
 
 /// The indexes that compute something, which is a part of each row, or the other ones.
-fn indexes(tables: &[std::sync::Arc<Relation>], computes: bool) -> Vec<Definition> {
+fn indexes(tables: &[std::sync::Arc<Relation>], computes: bool, section: &'static str) -> Vec<Definition> {
     let mut made = Vec::new();
     for table in tables {
         let is_meant = |index: &&Index| {
@@ -148,7 +154,7 @@ fn indexes(tables: &[std::sync::Arc<Relation>], computes: bool) -> Vec<Definitio
             let (name, keys) = (quoted(&index.name), index_keys(table, index));
             let text = format!("CREATE {unique}INDEX {name} ON {} {keys};", shown(&table.name));
             let name = shown(&Name::new(&table.name.schema, &index.name));
-            made.push(Definition { section: if computes { BEFORE } else { AFTER }, name, text });
+            made.push(Definition { section, name, text });
         }
     }
     made
@@ -156,7 +162,7 @@ fn indexes(tables: &[std::sync::Arc<Relation>], computes: bool) -> Vec<Definitio
 
 /// What of tables comes behind their rows.
 fn keys_and_indexes(tables: &[std::sync::Arc<Relation>]) -> Vec<Definition> {
-    let mut made = indexes(tables, false);
+    let mut made = indexes(tables, false, AFTER);
     // All tables have their keys and rows by now.
     for table in tables {
         for key in &table.notes.foreign_keys {
@@ -431,8 +437,9 @@ fn comment_on(what: &str, comment: &str) -> String {
 /// What has comments of a table and its parts, with these.
 fn comments_of(table: &Relation) -> Vec<(String, &str)> {
     let (name, notes) = (shown(&table.name), &table.notes);
+    let kind = table.object().kind().to_uppercase();
     let mut found = Vec::new();
-    found.extend(notes.comment.as_deref().map(|comment| (format!("TABLE {name}"), comment)));
+    found.extend(notes.comment.as_deref().map(|comment| (format!("{kind} {name}"), comment)));
     for (column, note) in table.columns[..table.visible()].iter().zip(&notes.columns) {
         let comment = note.comment.as_deref();
         found.extend(comment.map(|comment| (format!("COLUMN {name}.{}", quoted(&column.name)), comment)));

@@ -15,6 +15,7 @@ pub(crate) mod foreign;
 pub(crate) mod forms;
 pub(crate) mod frame;
 mod literal;
+pub(crate) mod materialized;
 pub(crate) mod merge;
 pub(crate) mod objects;
 mod operator;

@@ -137,8 +137,8 @@ fn write(
     out.write_all(HEAD.as_bytes()).map_err(failed())?;
     for definition in &definitions {
         let Definition { section, name, text } = definition;
-        // The values of sequences belong to the rows.
-        let is_data = section == "rows" || text.starts_with("SELECT ");
+        // The values of sequences belong to the rows, and so do those of materialized views.
+        let is_data = section == "rows" || text.starts_with("SELECT ") || text.starts_with("REFRESH ");
         if if is_data { args.schema_only } else { args.data_only } {
             continue;
         }

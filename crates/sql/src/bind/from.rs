@@ -333,7 +333,14 @@ impl Binder<'_> {
             return self.system_relation(from, relation, alias);
         }
         if let Some(relation) = self.find_relation(name)? {
+            if for_update && relation.is_materialized() {
+                let message = format!("cannot lock rows in materialized view \"{}\"", relation.name.name);
+                return Err(SqlError::new(SqlState::WrongObjectType, message).at_node(name));
+            }
             self.place_table(name, alias, &relation.name);
+            if let Err(unpopulated) = relation.need_populated() {
+                self.unpopulated.replace(Some(unpopulated));
+            }
             let mut columns = relation_columns(&relation, &table);
             let used = self.use_table(&parts, &relation, &mut columns);
             used.pins_all.set(alias.is_some_and(|alias| !alias.columns.is_empty()));

@@ -135,6 +135,8 @@ pub(crate) struct Binder<'b> {
     waits_not: Cell<bool>,
     /// Whether functions are called that take advisory locks, or sleep.
     takes_advisory: Cell<bool>,
+    /// The error of a materialized view that is read and that nothing has been put into.
+    unpopulated: RefCell<Option<SqlError>>,
     /// Whether the `SELECT` that is bound next is a part of a set operation, which says the types of its literals.
     keeps_unknown: Cell<bool>,
     /// How many tables, views and subqueries were named in `FROM`, those in views among them.
@@ -189,6 +191,7 @@ impl<'b> Binder<'b> {
             skipping: RefCell::default(),
             waits_not: Cell::default(),
             takes_advisory: Cell::default(),
+            unpopulated: RefCell::default(),
             keeps_unknown: Cell::default(),
             factors: Cell::default(),
             opened: RefCell::default(),
@@ -220,6 +223,7 @@ impl<'b> Binder<'b> {
             locks_rows: self.locks_rows.get(),
             waits_not: self.waits_not.get(),
             takes_advisory: self.takes_advisory.get(),
+            unpopulated: self.unpopulated.take(),
         };
         query.order_writes();
         query.find_reread();

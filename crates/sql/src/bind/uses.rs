@@ -14,6 +14,7 @@ use crate::error::Result;
 pub(crate) enum UseKind {
     Table,
     View,
+    Materialized,
     Sequence,
 }
 
@@ -110,6 +111,7 @@ impl Use {
         let object = match self.kind {
             UseKind::Table => Object::Table(self.name.clone()),
             UseKind::View => Object::View(self.name.clone()),
+            UseKind::Materialized => Object::Materialized(self.name.clone()),
             UseKind::Sequence => Object::Sequence(self.name.clone()),
         };
         let read = names(&self.read);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sqlparser::ast::{self, GroupByExpr, SetExpr, TableFactor};
 
 use super::from::relation_columns;
-use super::query::{locking, renamed, scope_of};
+use super::query::{Bound, locking, renamed, scope_of};
 use super::scope::{Level, ScopeColumn};
 use super::select::Listed;
 use super::uses::{Use, UseKind};
@@ -220,10 +220,16 @@ impl Binder<'_> {
         Ok((source, renamed(columns, &names, &name.name)?))
     }
 
+    /// Binds the query of a view by itself.
+    pub(crate) fn query_of_view(&self, name: &Name, view: &Arc<ViewEntry>) -> Result<Bound> {
+        self.within_view(name, view, || self.query(&*query_of(name, view)?, None))
+    }
+
     /// Notes that a table is used, and makes its columns those that the query knows.
     pub(super) fn use_table(&self, parts: &[String], relation: &Relation, columns: &mut [ScopeColumn]) -> Rc<Use> {
         let known = relation.columns[..relation.visible()].iter().map(|column| column.name.clone()).collect();
-        self.used(parts, (&relation.name, UseKind::Table), &relation.notes.owner, known, columns)
+        let kind = if relation.is_materialized() { UseKind::Materialized } else { UseKind::Table };
+        self.used(parts, (&relation.name, kind), &relation.notes.owner, known, columns)
     }
 
     /// Notes that a view is used, and makes its columns those that the query knows.
@@ -286,8 +292,16 @@ impl Binder<'_> {
             refuse_change(&parts, &self.settings.search_path, verb.doing())?;
         }
         let shown = alias.map_or_else(|| parts.last().cloned().unwrap_or_default(), str::to_owned);
-        if let Some(relation) = self.find_relation(name)? {
-            return Ok(self.table_target(&parts, relation, &shown, verb));
+        match self.find_relation(name)? {
+            Some(relation) if relation.is_materialized() && verb == Verb::Merge => {
+                return Err(not_merged(&relation.name, "materialized views").at_node(name));
+            }
+            Some(relation) if relation.is_materialized() => {
+                let message = format!("cannot change materialized view \"{}\"", relation.name.name);
+                return Err(SqlError::new(SqlState::WrongObjectType, message));
+            }
+            Some(relation) => return Ok(self.table_target(&parts, relation, &shown, verb)),
+            None => {}
         }
         match self.find_view(name)? {
             Some((found, _)) if verb == Verb::Merge => {
@@ -339,6 +353,9 @@ impl Binder<'_> {
         let (mut target, list) = self.within_view(name, view, || {
             let alias = alias.as_ref();
             let shown = alias.map(|alias| parse::name(&alias.name));
+            if self.find_relation(below)?.is_some_and(|relation| relation.is_materialized()) {
+                return Err(refused(NOT_ONE));
+            }
             let mut target = self.write_target(below, shown.as_deref(), verb)?;
             super::from::rename_columns(&mut target.columns, alias, &name.name)?;
             let mut level = Level::new(None, &self.registers);

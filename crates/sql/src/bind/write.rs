@@ -15,6 +15,7 @@ use super::select::Listed;
 use super::view::{Target, Verb};
 use super::{Binder, OutColumn};
 use crate::catalog::notes::{CheckNote, Computed, Identity};
+use crate::catalog::objects::ViewEntry;
 use crate::catalog::relation::{Column, Index, Meaning, Relation};
 use crate::catalog::rights::Rights;
 use crate::datum::Datum;
@@ -74,6 +75,22 @@ impl Binder<'_> {
         let rules = Rules { view_checks: target.checks, ..rules };
         let change = Change::Insert { input, conflict };
         Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
+    }
+
+    /// What puts the rows of its query into a materialized view.
+    pub(crate) fn filling(&self, relation: &Arc<Relation>, view: &Arc<ViewEntry>) -> Result<Write> {
+        let Bound { plan, columns } = self.query_of_view(&relation.name, view)?;
+        let all: Vec<usize> = (0..relation.visible()).collect();
+        if columns.len() != all.len() {
+            let message = format!("materialized view \"{}\" has other columns than its query", relation.name);
+            return Err(SqlError::new(SqlState::DataCorrupted, message));
+        }
+        let mut row = self.defaults(relation, &all)?;
+        for (at, (column, to)) in columns.iter().zip(&relation.columns).enumerate() {
+            row[at] = self.assign(Typed::new(Expr::Column(at), column.declared), &to.name, to.declared)?;
+        }
+        let change = Change::Insert { input: Plan::Project(Box::new(plan), row), conflict: None };
+        Ok(Write { relation: relation.clone(), change, returning: None, rules: self.insert_rules(relation)? })
     }
 
     /// The rows that are inserted, with a value for each column.

@@ -17,9 +17,10 @@ use crate::enumeration::{Definition, EnumType};
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Type};
 
-/// The version that knows all members, and those without orders of indexes, types that users have made, columns that are computed
-/// for indexes, collations, temporary tables, generated columns, and foreign keys.
-const VERSION: u32 = 8;
+/// The version that knows all members, and those without materialized views, orders of indexes, types that users have made,
+/// columns that are computed for indexes, collations, temporary tables, generated columns, and foreign keys.
+const VERSION: u32 = 9;
+const VERSION_WITHOUT_MATERIALIZED: u32 = 8;
 const VERSION_WITHOUT_ORDERS: u32 = 7;
 const VERSION_WITHOUT_TYPES: u32 = 6;
 const VERSION_WITHOUT_COMPUTED: u32 = 5;
@@ -57,6 +58,9 @@ pub(crate) struct Notes {
     /// Of a temporary table: what becomes of it when a transaction commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) on_commit: Option<OnCommit>,
+    /// Of a materialized view, whose query is beside the tables: whether it has the rows of its query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) populated: Option<bool>,
     /// The number of the table in the catalog, where that is not the one of its id: it was made anew since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) oid: Option<u32>,
@@ -272,7 +276,8 @@ impl Notes {
     /// The text that the schema keeps.
     pub(crate) fn text(&self) -> String {
         let version = match () {
-            () if !self.orders.is_empty() => VERSION,
+            () if self.populated.is_some() => VERSION,
+            () if !self.orders.is_empty() => VERSION_WITHOUT_MATERIALIZED,
             () if !self.types.is_empty() => VERSION_WITHOUT_ORDERS,
             () if self.columns.iter().any(|column| column.computed.is_some()) => VERSION_WITHOUT_TYPES,
             () if self.columns.iter().any(|column| column.collation.is_some()) => VERSION_WITHOUT_COMPUTED,
@@ -326,6 +331,9 @@ mod tests {
         let ordered = old.replace(r#""owner""#, r#""orders":{"i":[3]},"owner""#);
         let text = read(&ordered).expect("readable").expect("notes").text();
         assert!(text.starts_with(r#"{"version":8,"#), "an earlier program must refuse {text}");
-        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":9"#)).unwrap_err().code(), "XX001");
+        let materialized = old.replace(r#""owner""#, r#""populated":false,"owner""#);
+        let text = read(&materialized).expect("readable").expect("notes").text();
+        assert!(text.starts_with(r#"{"version":9,"#), "an earlier program must refuse {text}");
+        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":10"#)).unwrap_err().code(), "XX001");
     }
 }

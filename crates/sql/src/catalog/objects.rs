@@ -1,4 +1,4 @@
-//! What SQL keeps beside tables: schemas, views, owners of sequences, roles' attributes and memberships, and rights.
+//! What SQL keeps beside tables: schemas, views, the queries of materialized ones, owners of sequences, roles' attributes and memberships, and rights.
 //!
 //! They are rows of one table of the engine, `osier.objects`: a kind, a name and a definition as JSON. So they are logged,
 //! recovered and backed up like any other row, and change with the transaction that changes them.
@@ -38,6 +38,8 @@ pub(crate) const TABLE: &str = "osier.objects";
 pub(crate) enum Kind {
     Schema,
     View,
+    /// The query of a materialized view, whose rows are those of a table.
+    Materialized,
     Sequence,
     Role,
     Type,
@@ -47,10 +49,12 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn text(self) -> &'static str {
+    /// The word that a row has for it. Of views it is that of messages, too.
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Kind::Schema => "schema",
             Kind::View => "view",
+            Kind::Materialized => "materialized view",
             Kind::Sequence => "sequence",
             Kind::Role => "role",
             Kind::Type => "type",
@@ -65,6 +69,8 @@ impl Kind {
 pub(crate) struct Objects {
     pub(crate) schemas: BTreeMap<String, SchemaEntry>,
     pub(crate) views: BTreeMap<Name, Arc<ViewEntry>>,
+    /// The queries of materialized views.
+    pub(crate) materialized: BTreeMap<Name, Arc<ViewEntry>>,
     /// Sequences that are temporary, or that somebody else than the first role owns.
     pub(crate) sequences: BTreeMap<Name, SequenceEntry>,
     pub(crate) roles: BTreeMap<String, RoleEntry>,
@@ -129,7 +135,7 @@ pub(crate) struct UserType {
     pub(crate) ty: EnumType,
 }
 
-/// A view.
+/// A view, or a materialized one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ViewEntry {
     pub(crate) number: u32,
@@ -376,6 +382,9 @@ impl Objects {
             match kind.as_str() {
                 "schema" => drop(objects.schemas.insert(name, read(&definition)?)),
                 "view" => drop(objects.views.insert(Name::of_engine(&name), Arc::new(read(&definition)?))),
+                "materialized view" => {
+                    drop(objects.materialized.insert(Name::of_engine(&name), Arc::new(read(&definition)?)));
+                }
                 "sequence" => drop(objects.sequences.insert(Name::of_engine(&name), read(&definition)?)),
                 "role" => drop(objects.roles.insert(name, read(&definition)?)),
                 "extension" => drop(objects.extensions.insert(name, read(&definition)?)),
@@ -400,6 +409,12 @@ impl Objects {
             });
         }
         Ok(objects)
+    }
+
+    /// All queries that are kept, with whether they are those of views or of materialized ones.
+    pub(crate) fn queries(&self) -> impl Iterator<Item = (Kind, &Name, &Arc<ViewEntry>)> {
+        let views = self.views.iter().map(|(name, view)| (Kind::View, name, view));
+        views.chain(self.materialized.iter().map(|(name, view)| (Kind::Materialized, name, view)))
     }
 
     /// The type of users with a number in the catalog, or the one of arrays.

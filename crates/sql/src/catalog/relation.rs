@@ -14,6 +14,7 @@ use sqlparser::ast;
 
 use super::name::{Name, made_name};
 use super::notes::{Computed, HIDDEN_KEY, Identity, Notes, read_type};
+use super::rights::Object;
 use crate::enumeration::EnumType;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -125,6 +126,29 @@ impl Relation {
             has_hidden_key,
             meanings: OnceLock::new(),
         }))
+    }
+
+    /// Whether it has the rows of a query, which no statement changes.
+    pub(crate) fn is_materialized(&self) -> bool {
+        self.notes.populated.is_some()
+    }
+
+    /// Refuses to read a materialized view that nothing has been put into.
+    pub(crate) fn need_populated(&self) -> Result<()> {
+        if self.notes.populated != Some(false) {
+            return Ok(());
+        }
+        let message = format!("materialized view \"{}\" has not been populated", self.name.name);
+        Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, message)
+            .with_hint("Use the REFRESH MATERIALIZED VIEW command."))
+    }
+
+    /// What rights on it are on.
+    pub(crate) fn object(&self) -> Object {
+        match self.is_materialized() {
+            true => Object::Materialized(self.name.clone()),
+            false => Object::Table(self.name.clone()),
+        }
     }
 
     /// How many columns statements see: the first ones.

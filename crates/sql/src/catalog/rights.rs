@@ -75,6 +75,7 @@ impl Rights {
 pub(crate) enum Object {
     Table(Name),
     View(Name),
+    Materialized(Name),
     Sequence(Name),
     Schema(String),
     Procedure(String),
@@ -86,7 +87,7 @@ impl Object {
     /// What there is to grant.
     pub(crate) fn all(&self) -> Rights {
         match self {
-            Object::Table(_) | Object::View(_) => Rights(127),
+            Object::Table(_) | Object::View(_) | Object::Materialized(_) => Rights(127),
             Object::Sequence(_) => Rights::SELECT.and(Rights::UPDATE).and(Rights::USAGE),
             Object::Schema(_) => Rights::USAGE.and(Rights::CREATE),
             Object::Procedure(_) => Rights::EXECUTE,
@@ -106,7 +107,9 @@ impl Object {
     /// The row in which its list is kept. Tables, views and sequences share their names.
     pub(crate) fn key(&self) -> String {
         match self {
-            Object::Table(name) | Object::View(name) | Object::Sequence(name) => format!("relation {}", name.engine()),
+            Object::Table(name) | Object::View(name) | Object::Materialized(name) | Object::Sequence(name) => {
+                format!("relation {}", name.engine())
+            }
             Object::Schema(name) => format!("schema {name}"),
             Object::Procedure(name) => format!("procedure {name}"),
             Object::Type(name) => format!("type {}", name.engine()),
@@ -117,6 +120,7 @@ impl Object {
         match self {
             Object::Table(_) => "table",
             Object::View(_) => "view",
+            Object::Materialized(_) => "materialized view",
             Object::Sequence(_) => "sequence",
             Object::Schema(_) => "schema",
             Object::Procedure(_) => "procedure",
@@ -126,7 +130,11 @@ impl Object {
 
     pub(crate) fn name(&self) -> &str {
         match self {
-            Object::Table(name) | Object::View(name) | Object::Sequence(name) | Object::Type(name) => &name.name,
+            Object::Table(name)
+            | Object::View(name)
+            | Object::Materialized(name)
+            | Object::Sequence(name)
+            | Object::Type(name) => &name.name,
             Object::Schema(name) | Object::Procedure(name) => name,
         }
     }

@@ -47,6 +47,9 @@ impl Definer<'_, '_> {
             return self.alter_other(alter);
         };
         self.need_table(&relation)?;
+        if relation.is_materialized() {
+            return self.alter_materialized(&relation, alter);
+        }
         let mut defined = Defined { is_private: relation.is_temporary(), ..Defined::tagged("ALTER TABLE") };
         let mut relation = relation;
         for operation in &alter.operations {
@@ -65,7 +68,7 @@ impl Definer<'_, '_> {
     }
 
     /// `ALTER TABLE` of what is no table: a view or a sequence gets another name so.
-    fn alter_other(&self, alter: &AlterTable) -> Result<Defined> {
+    pub(super) fn alter_other(&self, alter: &AlterTable) -> Result<Defined> {
         let parts = parse::parts(&alter.name)?;
         match (&alter.operations[..], self.named(&parts)?) {
             (_, None) => Err(crate::bind::undefined_table(&alter.name)),
@@ -104,6 +107,9 @@ impl Definer<'_, '_> {
         blueprint.unqualify_checks();
         let old = std::mem::replace(&mut blueprint.name, new).engine();
         self.rename_table_in_keys(&mut blueprint, &old)?;
+        if relation.is_materialized() {
+            self.move_materialized(&relation.name, &blueprint.name)?;
+        }
         self.reach(relation, &mut blueprint, &[]).map(|_| ())
     }
 
@@ -469,7 +475,7 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-fn rename_column(blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> {
+pub(super) fn rename_column(blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> {
     if blueprint.column(new).is_some() {
         let table = &blueprint.name.name;
         let message = format!("column \"{new}\" of relation \"{table}\" already exists");

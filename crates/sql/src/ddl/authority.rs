@@ -18,6 +18,7 @@ use crate::sql::{OWN_SCHEMA, Sql};
 pub(super) enum Taken {
     Table,
     View,
+    Materialized,
     Sequence,
     Index,
 }
@@ -27,6 +28,7 @@ impl Taken {
         match self {
             Taken::Table => "table",
             Taken::View => "view",
+            Taken::Materialized => "materialized view",
             Taken::Sequence => "sequence",
             Taken::Index => "index",
         }
@@ -64,7 +66,7 @@ impl Definer<'_, '_> {
             return Ok(());
         }
         let owner = &relation.notes.owner;
-        self.objects()?.need_owner(self.user, &Object::Table(relation.name.clone()), owner)
+        self.objects()?.need_owner(self.user, &relation.object(), owner)
     }
 
     /// Refuses who owns neither an object nor its schema.
@@ -81,7 +83,7 @@ impl Definer<'_, '_> {
         if self.settings.is_superuser() {
             return Ok(());
         }
-        let (object, owner) = (Object::Table(relation.name.clone()), &relation.notes.owner);
+        let (object, owner) = (relation.object(), &relation.notes.owner);
         self.objects()?.need(self.user, &object, owner, right)
     }
 
@@ -117,8 +119,8 @@ impl Definer<'_, '_> {
 
     /// What has a name.
     pub(super) fn taken(&self, name: &Name) -> Result<Option<Taken>> {
-        if self.sql.find(self.transaction, name)?.is_some() {
-            return Ok(Some(Taken::Table));
+        if let Some(relation) = self.sql.find(self.transaction, name)? {
+            return Ok(Some(if relation.is_materialized() { Taken::Materialized } else { Taken::Table }));
         }
         if self.objects()?.views.contains_key(name) {
             return Ok(Some(Taken::View));

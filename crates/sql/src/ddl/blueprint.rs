@@ -33,6 +33,8 @@ pub(super) struct Blueprint {
     pub(super) owner: String,
     /// Of a temporary table: what becomes of it when a transaction commits.
     pub(super) on_commit: Option<OnCommit>,
+    /// Of a materialized view: whether it has the rows of its query.
+    pub(super) populated: Option<bool>,
     pub(super) comment: Option<String>,
     /// The sequence of the hidden key, if there is one already.
     pub(super) hidden_sequence: Option<String>,
@@ -90,6 +92,7 @@ impl Blueprint {
             referenced_by: Vec::new(),
             owner: owner.to_owned(),
             on_commit: None,
+            populated: None,
             comment: None,
             hidden_sequence: None,
             oid: None,
@@ -136,6 +139,7 @@ impl Blueprint {
             referenced_by: notes.referenced_by.clone(),
             owner: notes.owner.clone(),
             on_commit: notes.on_commit,
+            populated: notes.populated,
             comment: notes.comment.clone(),
             oid: Some(relation.oid()),
             comments: notes.comments.clone(),
@@ -372,6 +376,7 @@ impl Blueprint {
         notes.referenced_by.clone_from(&self.referenced_by);
         notes.comment.clone_from(&self.comment);
         notes.on_commit = self.on_commit;
+        notes.populated = self.populated;
         notes.oid = self.oid;
         notes.types = self.types.iter().map(|ty| ty.definition()).collect();
         notes.comments.clone_from(&self.comments);

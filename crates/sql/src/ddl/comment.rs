@@ -21,13 +21,14 @@ impl Definer<'_, '_> {
         // An empty comment is none.
         let comment = comment.as_deref().filter(|comment| !comment.is_empty());
         match object_type {
-            CommentObject::Table => self.comment_on_table(object_name, comment)?,
+            CommentObject::Table => self.comment_on_rows(object_name, comment, Taken::Table)?,
             CommentObject::Column => self.comment_on_column(object_name, comment)?,
             CommentObject::Index => self.comment_on_index(object_name, comment)?,
             // See `adapt` of the parser: a constraint and its table.
             CommentObject::Domain if object_name.0.len() > 1 => self.comment_on_constraint(object_name, comment)?,
             CommentObject::Sequence => self.comment_on_sequence(object_name, comment)?,
             CommentObject::View => self.comment_on_view(object_name, comment)?,
+            CommentObject::MaterializedView => self.comment_on_rows(object_name, comment, Taken::Materialized)?,
             CommentObject::Schema => {
                 let name = super::schema::schema_name(object_name)?;
                 let objects = self.objects()?;
@@ -79,7 +80,14 @@ impl Definer<'_, '_> {
         Ok(())
     }
 
-    fn comment_on_table(&self, name: &ObjectName, comment: Option<&str>) -> Result<()> {
+    /// Of a table, or of a materialized view.
+    fn comment_on_rows(&self, name: &ObjectName, comment: Option<&str>, wanted: Taken) -> Result<()> {
+        if let Some((found, taken)) = self.named(&parse::parts(name)?)?
+            && taken != wanted
+        {
+            let message = format!("\"{}\" is not a {}", found.name, wanted.word());
+            return Err(SqlError::new(SqlState::WrongObjectType, message));
+        }
         let relation = self.writable(name)?;
         self.annotate(&relation, |blueprint| {
             blueprint.comment = comment.map(str::to_owned);

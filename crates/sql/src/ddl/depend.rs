@@ -1,4 +1,4 @@
-//! What depends on what: views on tables and on other views.
+//! What depends on what: views, and materialized ones, on tables and on each other.
 
 use std::sync::Arc;
 
@@ -11,6 +11,8 @@ use crate::error::{Result, SqlError, SqlState};
 /// A view that goes, and why.
 pub(super) struct Dependent {
     pub(super) view: Name,
+    /// Whether it is one or a materialized one.
+    pub(super) kind: Kind,
     /// As in `view v depends on table t`.
     pub(super) line: String,
 }
@@ -24,8 +26,8 @@ impl Definer<'_, '_> {
         }
     }
 
-    /// The views that use a table or view, or a column of it.
-    fn views_on(&self, name: &Name, column: Option<&str>) -> Result<Vec<(Name, Arc<ViewEntry>)>> {
+    /// The views that use a table or view, or a column of it, in the order in which they were made.
+    fn views_on(&self, name: &Name, column: Option<&str>) -> Result<Vec<(Kind, Name, Arc<ViewEntry>)>> {
         let uses = |view: &ViewEntry| {
             view.tables.iter().filter(|reference| reference.is_to(name)).any(|reference| match column {
                 None => true,
@@ -33,12 +35,10 @@ impl Definer<'_, '_> {
             })
         };
         let objects = self.objects()?;
-        Ok(objects
-            .views
-            .iter()
-            .filter(|(_, view)| uses(view))
-            .map(|(name, view)| (name.clone(), view.clone()))
-            .collect())
+        let found = objects.queries().filter(|(_, _, view)| uses(view));
+        let mut found: Vec<_> = found.map(|(kind, name, view)| (kind, name.clone(), view.clone())).collect();
+        found.sort_by_key(|(_, _, view)| view.number);
+        Ok(found)
     }
 
     /// Adds the views that use a table or view, or a column of it, and those that use these.
@@ -49,12 +49,12 @@ impl Definer<'_, '_> {
         column: Option<&str>,
         found: &mut Vec<Dependent>,
     ) -> Result<()> {
-        for (view, _) in self.views_on(name, column)? {
+        for (kind, view, _) in self.views_on(name, column)? {
             if found.iter().any(|known| known.view == view) {
                 continue;
             }
-            let shown = format!("view {}", self.shown(&view));
-            found.push(Dependent { line: format!("{shown} depends on {what}"), view: view.clone() });
+            let shown = format!("{} {}", kind.text(), self.shown(&view));
+            found.push(Dependent { line: format!("{shown} depends on {what}"), kind, view: view.clone() });
             self.dependents(&shown, &view, None, found)?;
         }
         Ok(())
@@ -85,10 +85,8 @@ impl Definer<'_, '_> {
                 .with_detail(lines.join("\n"))
                 .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
-        let gone: Vec<String> = found.iter().map(|dependent| format!("view {}", self.shown(&dependent.view))).collect();
-        for dependent in &found {
-            self.remove_view(&dependent.view)?;
-        }
+        let gone: Vec<String> = found.iter().map(|dependent| self.shown_dependent(dependent)).collect();
+        found.iter().try_for_each(|dependent| self.remove_dependent(dependent))?;
         self.say_gone(&gone, defined);
         Ok(())
     }
@@ -107,6 +105,17 @@ impl Definer<'_, '_> {
         defined.notices.push(notice);
     }
 
+    pub(super) fn shown_dependent(&self, dependent: &Dependent) -> String {
+        format!("{} {}", dependent.kind.text(), self.shown(&dependent.view))
+    }
+
+    pub(super) fn remove_dependent(&self, dependent: &Dependent) -> Result<()> {
+        match dependent.kind {
+            Kind::Materialized => self.remove_materialized(&dependent.view),
+            _ => self.remove_view(&dependent.view),
+        }
+    }
+
     /// Removes a view and what is known of it.
     pub(super) fn remove_view(&self, name: &Name) -> Result<()> {
         objects::remove(self.transaction, Kind::View, &name.engine())?;
@@ -117,8 +126,9 @@ impl Definer<'_, '_> {
     pub(super) fn refuse_new_type(&self, name: &Name, column: &str) -> Result<()> {
         match self.views_on(name, Some(column))?.first() {
             None => Ok(()),
-            Some((view, _)) => {
-                let detail = format!("rule _RETURN on view {} depends on column \"{column}\"", self.shown(view));
+            Some((kind, view, _)) => {
+                let view = format!("{} {}", kind.text(), self.shown(view));
+                let detail = format!("rule _RETURN on {view} depends on column \"{column}\"");
                 let message = "cannot alter type of a column used by a view or rule";
                 Err(SqlError::new(SqlState::FeatureNotSupported, message).with_detail(detail))
             }
@@ -127,10 +137,10 @@ impl Definer<'_, '_> {
 
     /// Changes what views know of a table or view.
     fn change_references(&self, name: &Name, change: &dyn Fn(&mut objects::Reference)) -> Result<()> {
-        for (view, entry) in self.views_on(name, None)? {
+        for (kind, view, entry) in self.views_on(name, None)? {
             let mut entry = ViewEntry::clone(&entry);
             entry.tables.iter_mut().filter(|reference| reference.is_to(name)).for_each(change);
-            objects::put(self.transaction, Kind::View, &view.engine(), &entry)?;
+            objects::put(self.transaction, kind, &view.engine(), &entry)?;
         }
         Ok(())
     }

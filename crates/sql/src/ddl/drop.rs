@@ -28,7 +28,10 @@ impl Definer<'_, '_> {
         match ty {
             ObjectType::Table => return self.drop_tables(if_exists, names, cascades),
             ObjectType::Schema => return self.drop_schemas(names, if_exists, cascades),
-            ObjectType::View => return self.drop_views(names, if_exists, cascades),
+            ObjectType::View => return self.drop_views(Taken::View, names, if_exists, cascades),
+            ObjectType::MaterializedView => {
+                return self.drop_views(Taken::Materialized, names, if_exists, cascades);
+            }
             _ => {}
         }
         let mut defined = Defined::tagged(match ty {
@@ -70,7 +73,8 @@ impl Definer<'_, '_> {
         let mut defined = Defined { is_private: true, ..Defined::tagged("DROP TABLE") };
         let mut tables: Vec<String> = Vec::new();
         for name in names {
-            let Some(relation) = self.find_any(name)? else {
+            let found = self.find_any(name)?;
+            let Some(relation) = found.filter(|relation| !relation.is_materialized()) else {
                 self.refuse_other_kind(name, Taken::Table)?;
                 let message = format!("table \"{}\" does not exist", parse::parts(name)?.join("."));
                 if !if_exists {
@@ -149,7 +153,8 @@ impl Definer<'_, '_> {
         if let Some((_, taken)) = self.named(&parts)?
             && taken != wanted
         {
-            let message = format!("\"{}\" is not a {}", parts.last().map_or("", String::as_str), wanted.word());
+            let (name, article) = (parts.last().map_or("", String::as_str), wanted.article());
+            let message = format!("\"{name}\" is not {article} {}", wanted.word());
             return Err(SqlError::new(SqlState::WrongObjectType, message).with_hint(format!(
                 "Use DROP {} to remove {} {}.",
                 taken.word().to_uppercase(),
@@ -160,27 +165,35 @@ impl Definer<'_, '_> {
         Ok(())
     }
 
-    fn drop_views(&self, names: &[ObjectName], if_exists: bool, cascade: bool) -> Result<Defined> {
-        let mut defined = Defined { is_private: true, ..Defined::tagged("DROP VIEW") };
+    /// Drops views, or materialized ones.
+    fn drop_views(&self, wanted: Taken, names: &[ObjectName], if_exists: bool, cascade: bool) -> Result<Defined> {
+        let (tag, word) = match wanted {
+            Taken::Materialized => ("DROP MATERIALIZED VIEW", wanted.word()),
+            _ => ("DROP VIEW", wanted.word()),
+        };
+        let mut defined = Defined { is_private: true, ..Defined::tagged(tag) };
         let going = self.going(names)?;
         for object in names {
             let parts = parse::parts(object)?;
             let Some((name, taken)) = self.named(&parts)? else {
-                let message = format!("view \"{}\" does not exist", parts.join("."));
+                let message = format!("{word} \"{}\" does not exist", parts.join("."));
                 if !if_exists {
                     return Err(SqlError::new(SqlState::UndefinedTable, message));
                 }
                 defined.notices.push(SqlError::new(SqlState::SuccessfulCompletion, format!("{message}, skipping")));
                 continue;
             };
-            if taken != Taken::View {
-                self.refuse_other_kind(object, Taken::View)?;
+            if taken != wanted {
+                self.refuse_other_kind(object, wanted)?;
             }
-            let (object, owner) = self.object_of(&name, Taken::View)?;
+            let (object, owner) = self.object_of(&name, wanted)?;
             self.need_to_drop(&object, &owner, &name.schema)?;
             defined.is_private &= self.settings.temporary().is_own(&name.schema);
-            self.release(&format!("view {}", self.shown(&name)), &name, None, cascade, &going, &mut defined)?;
-            self.remove_view(&name)?;
+            self.release(&format!("{word} {}", self.shown(&name)), &name, None, cascade, &going, &mut defined)?;
+            match wanted {
+                Taken::Materialized => self.remove_materialized(&name)?,
+                _ => self.remove_view(&name)?,
+            }
         }
         Ok(defined)
     }
@@ -287,7 +300,8 @@ impl Definer<'_, '_> {
     pub(super) fn truncate(&self, truncate: &Truncate) -> Result<Defined> {
         let mut relations: Vec<Arc<Relation>> = Vec::new();
         for target in &truncate.table_names {
-            let Some(relation) = self.find(&target.name)? else {
+            let found = self.find(&target.name)?;
+            let Some(relation) = found.filter(|relation| !relation.is_materialized()) else {
                 self.refuse_other_kind(&target.name, Taken::Table)?;
                 return Err(undefined_table(&target.name));
             };

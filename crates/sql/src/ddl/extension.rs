@@ -124,8 +124,8 @@ impl Definer<'_, '_> {
             uses.extend(checks.map(|check| format!("constraint {} on table {shown}", check.name)));
         }
         let objects = self.objects()?;
-        let views = objects.views.iter().filter(|(_, view)| calls(&view.query));
-        uses.extend(views.map(|(view, _)| format!("view {}", self.shown(view))));
+        let views = objects.queries().filter(|(_, _, view)| calls(&view.query));
+        uses.extend(views.map(|(kind, view, _)| format!("{} {}", kind.text(), self.shown(view))));
         if uses.is_empty() {
             return Ok(());
         }

@@ -89,7 +89,9 @@ impl Definer<'_, '_> {
             if name == blueprint.name {
                 return Ok(blueprint.clone());
             }
-            if let Some(relation) = self.sql.find(self.transaction, &name)? {
+            if let Some(relation) = self.sql.find(self.transaction, &name)?
+                && !relation.is_materialized()
+            {
                 return Ok(Blueprint::of(&relation));
             }
             if self.taken(&name)?.is_some() {

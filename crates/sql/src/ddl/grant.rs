@@ -106,7 +106,7 @@ impl Definer<'_, '_> {
         let is_wrong = match taken {
             Taken::Index => true,
             Taken::Sequence => false,
-            Taken::Table | Taken::View => is_sequence,
+            Taken::Table | Taken::View | Taken::Materialized => is_sequence,
         };
         if is_wrong {
             let message = match taken {
@@ -155,7 +155,7 @@ impl Definer<'_, '_> {
 
     fn columns_of(&self, object: &Object) -> Result<Vec<String>> {
         Ok(match object {
-            Object::Table(name) => match self.sql.find(self.transaction, name)? {
+            Object::Table(name) | Object::Materialized(name) => match self.sql.find(self.transaction, name)? {
                 Some(relation) => {
                     relation.columns[..relation.visible()].iter().map(|column| column.name.clone()).collect()
                 }
@@ -304,7 +304,7 @@ fn take(list: &mut Vec<Grant>, one: &One<'_>, only_option: bool, cascade: bool) 
 
 fn plural(object: &Object) -> &'static str {
     match object {
-        Object::Table(_) | Object::View(_) => "relation",
+        Object::Table(_) | Object::View(_) | Object::Materialized(_) => "relation",
         Object::Sequence(_) => "sequence",
         Object::Schema(_) => "schema",
         Object::Procedure(_) => "procedure",

@@ -17,6 +17,7 @@ mod identity;
 mod index;
 mod like;
 mod literals;
+mod materialized;
 pub(crate) mod numbers;
 mod reach;
 mod role;
@@ -56,8 +57,20 @@ pub(crate) struct Defined {
     pub(crate) notices: Vec<SqlError>,
     /// What is to be run behind it.
     pub(crate) then: Option<Statement>,
+    /// The materialized view that is to get its rows.
+    pub(crate) fill: Option<Fill>,
     /// Whether only the session can notice it, as all of it is temporary.
     pub(crate) is_private: bool,
+}
+
+/// A materialized view that is to get the rows of its query.
+#[derive(Debug)]
+pub(crate) struct Fill {
+    pub(crate) name: Name,
+    /// Whether rows stay that the query gives again; otherwise there is none.
+    pub(crate) is_concurrent: bool,
+    /// Whether the client is told how many rows there are.
+    pub(crate) counts: bool,
 }
 
 /// Evaluates expressions for a statement that defines.
@@ -76,7 +89,7 @@ pub(crate) trait Runner {
 
 impl Defined {
     fn tagged(tag: &'static str) -> Defined {
-        Defined { tag, notices: Vec::new(), then: None, is_private: false }
+        Defined { tag, notices: Vec::new(), then: None, fill: None, is_private: false }
     }
 
     /// Nothing was to be done, which the client is told.
@@ -101,6 +114,7 @@ impl<'d, 's> Definer<'d, 's> {
             return self.define_own(&own);
         }
         match statement {
+            Statement::CreateView(create) if create.materialized => self.create_materialized(create),
             Statement::CreateView(create) => self.create_view(create),
             Statement::CreateSchema { schema_name, if_not_exists, .. } => {
                 self.create_schema(schema_name, *if_not_exists)
@@ -134,6 +148,7 @@ impl<'d, 's> Definer<'d, 's> {
                 self.grant_roles(*is_revoke, roles, members, *admin)
             }
             Own::Extension(statement) => self.extension_statement(statement),
+            Own::Refresh(refresh) => self.refresh(refresh),
             Own::Type(statement) => self.type_statement(statement),
             Own::Refused(what) => Err(SqlError::unsupported(what)),
         }

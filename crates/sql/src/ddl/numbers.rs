@@ -265,6 +265,11 @@ impl Definer<'_, '_> {
         let Some((table, column)) = target else { return self.on_its_own(sequence, before.as_ref()) };
         let idents = table.iter().map(|part| sqlparser::ast::Ident::with_quote('"', part));
         let relation = self.relation(&idents.collect::<Vec<_>>().into())?;
+        if relation.is_materialized() {
+            let message = format!("sequence cannot be owned by relation \"{}\"", relation.name.name);
+            return Err(SqlError::new(SqlState::WrongObjectType, message)
+                .with_detail("This operation is not supported for materialized views."));
+        }
         let refused = |what: &str| {
             let message = format!("sequence must {what} table it is linked to");
             Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, message))

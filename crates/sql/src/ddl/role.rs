@@ -177,7 +177,7 @@ impl Definer<'_, '_> {
             if let Some(relation) = self.sql.find(self.transaction, &name)?
                 && relation.notes.owner == role
             {
-                uses.push(format!("owner of table {}", self.shown(&name)));
+                uses.push(format!("owner of {} {}", relation.object().kind(), self.shown(&name)));
             }
         }
         let views = objects.views.iter().filter(|(_, view)| view.owner == role);

@@ -93,7 +93,10 @@ impl Definer<'_, '_> {
     fn empty_schema(&self, schema: &str, cascade: bool, defined: &mut Defined) -> Result<()> {
         let objects = self.objects()?;
         let within = |engine: String| Some(Name::of_engine(&engine)).filter(|name| name.schema == schema);
-        let tables: Vec<Name> = self.table_names()?.into_iter().filter_map(within).collect();
+        let is_table = |name: &Name| !objects.materialized.contains_key(name);
+        let tables: Vec<Name> = self.table_names()?.into_iter().filter_map(within).filter(is_table).collect();
+        let materialized = objects.materialized.keys().filter(|view| view.schema == schema);
+        let materialized: Vec<Name> = materialized.cloned().collect();
         let views: Vec<Name> = objects.views.keys().filter(|view| view.schema == schema).cloned().collect();
         let types: Vec<Name> = objects.types.keys().filter(|ty| ty.schema == schema).cloned().collect();
         let extensions = objects.extensions.iter().filter(|(_, entry)| entry.schema == schema);
@@ -108,6 +111,7 @@ impl Definer<'_, '_> {
             |kind: &str, names: &[Name]| names.iter().map(|name| format!("{kind} {}", self.shown(name))).collect();
         let mut all: Vec<String> = shown("table", &tables);
         all.extend::<Vec<String>>(shown("view", &views));
+        all.extend::<Vec<String>>(shown("materialized view", &materialized));
         all.extend::<Vec<String>>(shown("sequence", &free));
         all.extend::<Vec<String>>(shown("type", &types));
         all.extend(extensions.iter().map(|name| format!("extension {name}")));
@@ -121,12 +125,17 @@ impl Definer<'_, '_> {
                 .with_detail(lines.join("\n"))
                 .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
+        let going: Vec<Name> = views.iter().chain(&materialized).cloned().collect();
         for view in &views {
-            self.release(&format!("view {}", self.shown(view)), view, None, true, &views, defined)?;
+            self.release(&format!("view {}", self.shown(view)), view, None, true, &going, defined)?;
             self.remove_view(view)?;
         }
+        for view in &materialized {
+            self.release(&format!("materialized view {}", self.shown(view)), view, None, true, &going, defined)?;
+            self.remove_materialized(view)?;
+        }
         let tables: Vec<String> = tables.iter().map(Name::engine).collect();
-        self.drop_all(&tables, true, &views, defined)?;
+        self.drop_all(&tables, true, &going, defined)?;
         for sequence in &free {
             self.release_sequence(sequence, true, defined)?;
             self.drop_engine_sequence(&sequence.engine())?;
@@ -153,6 +162,7 @@ impl Definer<'_, '_> {
         let tag = match kind {
             Kind::Table => "ALTER TABLE",
             Kind::View => "ALTER VIEW",
+            Kind::Materialized => "ALTER MATERIALIZED VIEW",
             Kind::Sequence => "ALTER SEQUENCE",
             Kind::Schema => return self.alter_schema(parts, change),
             Kind::Index => return self.alter_index(if_exists, parts, change),
@@ -164,11 +174,7 @@ impl Definer<'_, '_> {
                 false => Err(SqlError::new(SqlState::UndefinedTable, format!("{what} does not exist"))),
             };
         };
-        let wanted = match kind {
-            Kind::View => Some(Taken::View),
-            Kind::Sequence => Some(Taken::Sequence),
-            _ => None,
-        };
+        let wanted = super::materialized::wanted(kind);
         if taken == Taken::Index || wanted.is_some_and(|wanted| wanted != taken) {
             let article = wanted.map_or("table", Taken::word);
             let message = format!("\"{}\" is not a {article}", name.name);
@@ -183,6 +189,7 @@ impl Definer<'_, '_> {
                 self.change_owner(&name, taken, &owner, &new)?;
             }
             Change::Options(options) => return self.alter_sequence(&name, options),
+            Change::Column { .. } => self.alter_materialized_column(&name, change)?,
             Change::Name(new) => self.move_relation(&name, taken, Name::new(&name.schema, new))?,
             Change::Schema(schema) => {
                 let objects = self.objects()?;
@@ -209,11 +216,10 @@ impl Definer<'_, '_> {
                 (Object::View(name.clone()), owner)
             }
             Taken::Sequence => (Object::Sequence(name.clone()), self.sequence_owner(name)?),
-            Taken::Table | Taken::Index => {
-                let relation = self.sql.find(self.transaction, name)?;
-                let owner = relation.map(|relation| relation.notes.owner.clone()).unwrap_or_default();
-                (Object::Table(name.clone()), owner)
-            }
+            Taken::Table | Taken::Materialized | Taken::Index => match self.sql.find(self.transaction, name)? {
+                Some(relation) => (relation.object(), relation.notes.owner.clone()),
+                None => (Object::Table(name.clone()), String::new()),
+            },
         })
     }
 
@@ -234,7 +240,7 @@ impl Definer<'_, '_> {
                 self.own(&name.engine(), new)?;
                 self.change_owner_in_rights(&Object::Sequence(name.clone()), old, new)
             }
-            Taken::Table | Taken::Index => match self.sql.find(self.transaction, name)? {
+            Taken::Table | Taken::Materialized | Taken::Index => match self.sql.find(self.transaction, name)? {
                 Some(relation) => self.change_table_owner(&relation, new),
                 None => Ok(()),
             },
@@ -253,7 +259,8 @@ impl Definer<'_, '_> {
                 self.change_owner_in_rights(&Object::Sequence(Name::of_engine(sequence)), &old, new)?;
             }
         }
-        self.change_owner_in_rights(&Object::Table(relation.name.clone()), &old, new)
+        self.change_materialized(&relation.name, |entry| new.clone_into(&mut entry.owner))?;
+        self.change_owner_in_rights(&relation.object(), &old, new)
     }
 
     fn move_relation(&self, old: &Name, taken: Taken, new: Name) -> Result<()> {
@@ -274,7 +281,7 @@ impl Definer<'_, '_> {
                 self.move_own_sequence(&mut blueprint, at, &new)?;
                 self.reach(&relation, &mut blueprint, &[]).map(|_| ())
             }
-            Taken::Table | Taken::Index => {
+            Taken::Table | Taken::Materialized | Taken::Index => {
                 let Some(relation) = self.sql.find(self.transaction, old)? else { return Ok(()) };
                 self.move_table(&relation, new)
             }
@@ -324,7 +331,7 @@ impl Definer<'_, '_> {
                 self.change_owner_in_rights(&object, &owner, &new)?;
             }
             Change::Name(new) => self.rename_schema(name, new)?,
-            Change::Schema(_) | Change::Options(_) => {
+            Change::Schema(_) | Change::Options(_) | Change::Column { .. } => {
                 return Err(SqlError::new(SqlState::SyntaxError, "a schema is in no schema"));
             }
         }

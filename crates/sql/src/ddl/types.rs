@@ -42,7 +42,7 @@ const END_OID: u32 = 1 << 30;
 /// What uses a type.
 struct Users {
     tables: Vec<Arc<Relation>>,
-    views: Vec<(Name, Arc<ViewEntry>)>,
+    views: Vec<(Kind, Name, Arc<ViewEntry>)>,
 }
 
 /// What of a table depends on a type, and on what of it.
@@ -165,7 +165,9 @@ impl Definer<'_, '_> {
                 self.need_create(schema)?;
                 self.move_type(&known, &Name::new(schema, &name.name))?;
             }
-            Change::Options(_) => return Err(SqlError::new(SqlState::SyntaxError, "a type has no such options")),
+            Change::Options(_) | Change::Column { .. } => {
+                return Err(SqlError::new(SqlState::SyntaxError, "a type has no such options"));
+            }
         }
         Ok(Defined::tagged("ALTER TYPE"))
     }
@@ -201,20 +203,23 @@ impl Definer<'_, '_> {
             // A text that says something else now ends the statement, and not the table.
             self.check_expressions(&table).map_err(SqlError::without_place)?;
         }
-        for (view, entry) in &views {
+        for (kind, view, entry) in &views {
             let mut entry = ViewEntry::clone(entry);
             let edits = edits(&entry.query, old, new)?;
             entry.edit(edits);
-            objects::put(self.transaction, Kind::View, &view.engine(), &entry)?;
+            objects::put(self.transaction, *kind, &view.engine(), &entry)?;
         }
-        views.iter().try_for_each(|(view, _)| self.read_view(view))
+        views.iter().try_for_each(|(_, view, _)| self.read_view(view))
     }
 
     /// Binds the query of a view.
     fn read_view(&self, view: &Name) -> Result<()> {
-        let text = format!("SELECT * FROM {}", parse::sequence::quoted(&view.schema, &view.name));
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
+        if let Some(entry) = self.objects()?.materialized.get(view) {
+            return binder.query_of_view(view, entry).map(drop).map_err(SqlError::without_place);
+        }
+        let text = format!("SELECT * FROM {}", parse::sequence::quoted(&view.schema, &view.name));
         for statement in parse::statements(&text)? {
             if let Statement::Query(query) = statement {
                 binder.query(&query, None).map_err(SqlError::without_place)?;
@@ -231,8 +236,10 @@ impl Definer<'_, '_> {
             tables.extend(relation.filter(|relation| relation.types.contains(&ty)));
         }
         let objects = self.objects()?;
-        let views = objects.views.iter().filter(|(_, view)| names(&view.query, ty));
-        Ok(Users { tables, views: views.map(|(name, view)| (name.clone(), view.clone())).collect() })
+        let has = |name: &Name| tables.iter().any(|relation| relation.name == *name);
+        let views = objects.queries().filter(|(_, name, view)| has(name) || names(&view.query, ty));
+        let views = views.map(|(kind, name, view)| (kind, name.clone(), view.clone())).collect();
+        Ok(Users { tables, views })
     }
 
     fn drop_types(&self, names: &[Vec<String>], if_exists: bool, cascades: bool) -> Result<Defined> {
@@ -269,12 +276,13 @@ impl Definer<'_, '_> {
         let Users { tables, views } = self.users_of_type(ty)?;
         let what = format!("type {}", self.shown(&Name::new(&name.schema, quoted(&name.name))));
         let (mut parts, mut found) = (Vec::new(), Vec::new());
-        for relation in &tables {
+        for relation in tables.iter().filter(|relation| !relation.is_materialized()) {
             self.parts_with(relation, ty, &what, &mut parts, &mut found)?;
         }
-        for (view, _) in &views {
-            let shown = format!("view {}", self.shown(view));
-            found.push(Dependent { view: view.clone(), line: format!("{shown} depends on {what}") });
+        for (kind, view, _) in &views {
+            let shown = format!("{} {}", kind.text(), self.shown(view));
+            let line = format!("{shown} depends on {what}");
+            found.push(Dependent { view: view.clone(), kind: *kind, line });
             self.dependents(&shown, view, None, &mut found)?;
         }
         found.sort_by(|one, other| one.view.cmp(&other.view));
@@ -291,9 +299,9 @@ impl Definer<'_, '_> {
                 .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
         let mut gone: Vec<String> = parts.iter().map(|part| part.shown.clone()).collect();
-        gone.extend(found.iter().map(|dependent| format!("view {}", self.shown(&dependent.view))));
+        gone.extend(found.iter().map(|dependent| self.shown_dependent(dependent)));
         // Whoever owns them.
-        found.iter().try_for_each(|dependent| self.remove_view(&dependent.view))?;
+        found.iter().try_for_each(|dependent| self.remove_dependent(dependent))?;
         for table in &tables {
             // Foreign keys of one are noted in another one.
             if let Some(relation) = self.sql.find(self.transaction, &table.name)? {

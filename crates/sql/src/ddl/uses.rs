@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::blueprint::Blueprint;
 use super::{Defined, Definer};
 use crate::catalog::name::{Name, PUBLIC};
+use crate::catalog::objects::Kind;
 use crate::catalog::relation::Relation;
 use crate::catalog::temporary::has_number;
 use crate::error::{Result, SqlError, SqlState};
@@ -55,7 +56,7 @@ impl Definer<'_, '_> {
     }
 
     /// The tables that name a sequence in a default, but for some, and the views that do.
-    fn users_of_sequence(&self, sequence: &Name, but: &[Name]) -> Result<(Vec<Arc<Relation>>, Vec<Name>)> {
+    fn users_of_sequence(&self, sequence: &Name, but: &[Name]) -> Result<(Vec<Arc<Relation>>, Vec<(Kind, Name)>)> {
         let mut tables = Vec::new();
         for engine in self.tables_about(&sequence.schema)? {
             let name = Name::of_engine(&engine);
@@ -74,9 +75,9 @@ impl Definer<'_, '_> {
             }
         }
         let mut views = Vec::new();
-        for (name, view) in &self.objects()?.views {
+        for (kind, name, view) in self.objects()?.queries() {
             if view.tables.iter().any(|reference| reference.is_to(sequence)) || names(&view.query, sequence)? {
-                views.push(name.clone());
+                views.push((kind, name.clone()));
             }
         }
         Ok((tables, views))
@@ -107,7 +108,7 @@ impl Definer<'_, '_> {
                 }
             }
         }
-        lines.extend(views.iter().map(|view| format!("view {}", self.shown(view))));
+        lines.extend(views.iter().map(|(kind, view)| format!("{} {}", kind.text(), self.shown(view))));
         if lines.is_empty() {
             return Ok(());
         }
@@ -119,8 +120,8 @@ impl Definer<'_, '_> {
                 .with_detail(lines.join("\n"))
                 .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
-        if let Some(view) = views.first() {
-            let message = format!("dropping a sequence that the view {} uses", self.shown(view));
+        if let Some((kind, view)) = views.first() {
+            let message = format!("dropping a sequence that the {} {} uses", kind.text(), self.shown(view));
             return Err(SqlError::unsupported(message).with_hint("Drop the view first."));
         }
         for relation in &tables {
@@ -140,8 +141,8 @@ impl Definer<'_, '_> {
     pub(super) fn sequence_renamed(&self, old: &Name, new: &Name, but: Option<&Name>) -> Result<()> {
         let but = but.cloned().into_iter().collect::<Vec<_>>();
         let (tables, views) = self.users_of_sequence(old, &but)?;
-        if let Some(view) = views.first() {
-            let message = format!("another name for a sequence that the view {} uses", self.shown(view));
+        if let Some((kind, view)) = views.first() {
+            let message = format!("another name for a sequence that the {} {} uses", kind.text(), self.shown(view));
             return Err(SqlError::unsupported(message).with_hint("Drop the view first."));
         }
         let rename = |name: &str| Ok(is_it(name, old).then(|| parse::sequence::shown(new)));

@@ -50,7 +50,7 @@ impl Definer<'_, '_> {
     }
 
     /// Whether a query reads temporary tables or views.
-    fn reads_temporary(&self, query: &ast::Query) -> Result<bool> {
+    pub(super) fn reads_temporary(&self, query: &ast::Query) -> Result<bool> {
         let Some(own) = self.settings.temporary().schema() else { return Ok(false) };
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
@@ -199,7 +199,6 @@ fn check_of(options: &CreateTableOptions) -> Result<Option<CheckOption>> {
 
 fn unsupported_part(create: &CreateView) -> Option<&'static str> {
     let parts = [
-        (create.materialized, "CREATE MATERIALIZED VIEW"),
         (create.or_alter, "CREATE OR ALTER VIEW"),
         (create.if_not_exists, "CREATE VIEW IF NOT EXISTS"),
         (create.secure || create.copy_grants || create.with_no_schema_binding, "this option of a view"),

@@ -1,13 +1,14 @@
-//! What a dump has beside tables and sequences: schemas, views, owners and rights.
+//! What a dump has beside tables and sequences: schemas, views, materialized ones, owners and rights.
 //!
 //! Invariant: views come behind those that they read. Where views read each other in a circle, the first one is made with other
-//! rows before, and again with its own query at the end.
+//! rows before, and again with its own query at the end. Materialized views get their rows behind all else, each behind those that
+//! it reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{AFTER, BEFORE, Definition, comment_on, shown};
 use crate::catalog::name::{Name, PUBLIC};
-use crate::catalog::objects::{CheckOption, ExtensionEntry, Objects, UserType, ViewColumn, ViewEntry};
+use crate::catalog::objects::{CheckOption, ExtensionEntry, Kind, Objects, UserType, ViewColumn, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::{Grant, Object, Rights, initial};
 use crate::parse::quote::{literal, quoted};
@@ -44,16 +45,23 @@ pub(super) fn types(objects: &Objects) -> Vec<Definition> {
     objects.types.iter().map(of).collect()
 }
 
-fn create(name: &Name, view: &ViewEntry, replaces: bool) -> String {
+fn create(kind: Kind, name: &Name, view: &ViewEntry, replaces: bool) -> String {
     let columns: Vec<String> = view.columns.iter().map(|column| quoted(&column.name)).collect();
-    let check = match view.check {
-        None => "",
-        Some(CheckOption::Local) => " WITH LOCAL CHECK OPTION",
-        Some(CheckOption::Cascaded) => " WITH CASCADED CHECK OPTION",
+    let (kind, check) = match view.check {
+        _ if kind == Kind::Materialized => ("MATERIALIZED VIEW", " WITH NO DATA"),
+        check => ("VIEW", checked(check)),
     };
     let or_replace = if replaces { "OR REPLACE " } else { "" };
     let list = if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
-    format!("CREATE {or_replace}VIEW {}{list} AS {}{check};", shown(name), view.definition(&shown))
+    format!("CREATE {or_replace}{kind} {}{list} AS {}{check};", shown(name), view.definition(&shown))
+}
+
+fn checked(check: Option<CheckOption>) -> &'static str {
+    match check {
+        None => "",
+        Some(CheckOption::Local) => " WITH LOCAL CHECK OPTION",
+        Some(CheckOption::Cascaded) => " WITH CASCADED CHECK OPTION",
+    }
 }
 
 /// A view with the same columns that reads nothing.
@@ -65,25 +73,28 @@ fn placeholder(objects: &Objects, name: &Name, view: &ViewEntry) -> String {
     format!("CREATE VIEW {} AS SELECT {};", shown(name), columns.join(", "))
 }
 
-/// The views, with what is said of them.
+/// The views, with what is said of them, and materialized ones without their rows.
 pub(super) fn views(objects: &Objects) -> Vec<Definition> {
     let mut made = Vec::new();
-    let mut left: BTreeMap<&Name, &ViewEntry> = objects.views.iter().map(|(name, view)| (name, &**view)).collect();
+    let all = objects.queries().map(|(kind, name, view)| (name, (kind, &**view)));
+    let mut left: BTreeMap<&Name, (Kind, &ViewEntry)> = all.collect();
     let mut again = Vec::new();
     while !left.is_empty() {
         let waits = |view: &ViewEntry| {
             let reads = view.tables.iter().map(|reference| Name::new(&reference.schema, &reference.name));
             reads.into_iter().any(|read| left.contains_key(&read))
         };
-        let next = left.iter().find(|(_, view)| !waits(view)).map(|(name, view)| (*name, *view, false));
-        let first = left.iter().next().map(|(name, view)| (*name, *view, true));
-        let Some((name, view, is_in_circle)) = next.or(first) else { break };
+        let next = left.iter().find(|(_, (_, view))| !waits(view)).map(|(name, found)| (*name, *found, false));
+        // There is a view in every circle: nothing replaces the query of a materialized one.
+        let mut views = left.iter().filter(|(_, (kind, _))| *kind == Kind::View);
+        let first = views.next().map(|(name, found)| (*name, *found, true));
+        let Some((name, (kind, view), is_in_circle)) = next.or(first) else { break };
         left.remove(name);
         if is_in_circle {
             made.push(define(AFTER, name, placeholder(objects, name, view)));
-            again.push(define(AFTER, name, create(name, view, true)));
+            again.push(define(AFTER, name, create(kind, name, view, true)));
         } else {
-            made.push(define(AFTER, name, create(name, view, false)));
+            made.push(define(AFTER, name, create(kind, name, view, false)));
         }
     }
     made.extend(again);
@@ -97,6 +108,49 @@ pub(super) fn views(objects: &Objects) -> Vec<Definition> {
         }
     }
     made
+}
+
+/// What gives materialized views their rows, each behind those that it reads. One that reads one without rows gets none.
+pub(super) fn refreshes(objects: &Objects, materialized: &[std::sync::Arc<Relation>]) -> Vec<Definition> {
+    let is_populated = |name: &Name| {
+        let found = materialized.iter().find(|relation| relation.name == *name);
+        found.is_some_and(|relation| relation.need_populated().is_ok())
+    };
+    let mut left: BTreeMap<&Name, BTreeSet<Name>> = BTreeMap::new();
+    for relation in materialized {
+        let mut read = BTreeSet::new();
+        add_read(objects, &relation.name, &mut read);
+        if is_populated(&relation.name) && read.iter().all(is_populated) {
+            left.insert(&relation.name, read);
+        }
+    }
+    let mut made = Vec::new();
+    while !left.is_empty() {
+        let waits = |name: &Name, read: &BTreeSet<Name>| read.iter().any(|one| one != name && left.contains_key(one));
+        let next = left.iter().find(|(name, read)| !waits(name, read)).or_else(|| left.iter().next());
+        let Some(name) = next.map(|(name, _)| *name) else { break };
+        left.remove(name);
+        made.push(define(AFTER, name, format!("REFRESH MATERIALIZED VIEW {};", shown(name))));
+    }
+    made
+}
+
+/// Adds the materialized views that a view reads, also through others.
+fn add_read(objects: &Objects, name: &Name, read: &mut BTreeSet<Name>) {
+    let mut open = vec![name.clone()];
+    let mut seen = BTreeSet::new();
+    while let Some(next) = open.pop() {
+        let Some(view) = objects.views.get(&next).or_else(|| objects.materialized.get(&next)) else { continue };
+        for reference in &view.tables {
+            let below = Name::new(&reference.schema, &reference.name);
+            if objects.materialized.contains_key(&below) {
+                read.insert(below.clone());
+            }
+            if seen.insert(below.clone()) {
+                open.push(below);
+            }
+        }
+    }
 }
 
 /// Something with an owner and rights, and how statements name it.
@@ -135,10 +189,10 @@ pub(super) fn owners_and_rights(
         is_free: true,
     }));
     all.extend(tables.iter().map(|table| Owned {
-        object: Object::Table(table.name.clone()),
+        object: table.object(),
         name: table.name.clone(),
         owner: table.notes.owner.clone(),
-        kinds: ("TABLE", "TABLE"),
+        kinds: (if table.is_materialized() { "MATERIALIZED VIEW" } else { "TABLE" }, "TABLE"),
         is_free: true,
     }));
     all.extend(sequences.iter().map(|sequence| Owned {

@@ -10,6 +10,7 @@ use sqlparser::tokenizer::Token;
 
 use super::enums::TypeStatement;
 use super::extension::ExtensionStatement;
+use super::materialized::Refresh;
 pub(crate) use super::options::SequenceOption;
 
 /// A statement of these.
@@ -46,6 +47,7 @@ pub(crate) enum Own {
     },
     Type(TypeStatement),
     Extension(ExtensionStatement),
+    Refresh(Refresh),
     /// What is understood and not there.
     Refused(String),
 }
@@ -56,6 +58,7 @@ impl Own {
         match self {
             Own::Alter { kind: Kind::Table, .. } => "ALTER TABLE",
             Own::Alter { kind: Kind::View, .. } => "ALTER VIEW",
+            Own::Alter { kind: Kind::Materialized, .. } => "ALTER MATERIALIZED VIEW",
             Own::Alter { kind: Kind::Sequence, .. } => "ALTER SEQUENCE",
             Own::Alter { kind: Kind::Schema, .. } => "ALTER SCHEMA",
             Own::Alter { kind: Kind::Index, .. } => "ALTER INDEX",
@@ -66,6 +69,7 @@ impl Own {
             Own::Grant(_) | Own::GrantRoles { .. } => "REVOKE",
             Own::Type(statement) => statement.words(),
             Own::Extension(statement) => statement.words(),
+            Own::Refresh(_) => "REFRESH MATERIALIZED VIEW",
             Own::Refused(_) => "",
         }
     }
@@ -76,6 +80,7 @@ impl Own {
 pub(crate) enum Kind {
     Table,
     View,
+    Materialized,
     Sequence,
     Schema,
     Index,
@@ -87,6 +92,11 @@ pub(crate) enum Change {
     Name(String),
     Owner(RoleSpec),
     Schema(String),
+    /// The name of a column of a materialized view.
+    Column {
+        from: String,
+        to: String,
+    },
     /// Of a sequence.
     Options(Vec<SequenceOption>),
 }
@@ -292,7 +302,10 @@ impl Reader<'_, '_> {
         if let Some(own) = self.type_statement()? {
             return Ok(Some(own));
         }
-        match self.extension_statement()? {
+        if let Some(own) = self.extension_statement()? {
+            return Ok(Some(own));
+        }
+        match self.refresh()? {
             Some(own) => Ok(Some(own)),
             None => self.alter(),
         }
@@ -311,6 +324,8 @@ impl Reader<'_, '_> {
         }
         let kind = if self.words(&["alter", "view"]) {
             Kind::View
+        } else if self.words(&["alter", "materialized", "view"]) {
+            Kind::Materialized
         } else if self.words(&["alter", "sequence"]) {
             Kind::Sequence
         } else if self.words(&["alter", "schema"]) {
@@ -338,11 +353,17 @@ impl Reader<'_, '_> {
             Change::Owner(self.role()?)
         } else if kind == Kind::Table {
             return Ok(None);
+        } else if kind == Kind::Materialized && self.word("rename") {
+            self.word("column");
+            let from = self.name()?;
+            self.need("to")?;
+            Change::Column { from, to: self.name()? }
         } else if kind == Kind::Sequence {
             Change::Options(self.sequence_options()?)
         } else {
             self.skip();
             let what = match kind {
+                Kind::Materialized => "ALTER MATERIALIZED VIEW with anything but RENAME, OWNER TO and SET SCHEMA",
                 Kind::View => "ALTER VIEW with anything but RENAME TO, OWNER TO and SET SCHEMA",
                 Kind::Index => "ALTER INDEX with anything but RENAME TO",
                 _ => "ALTER SCHEMA with anything but RENAME TO and OWNER TO",

@@ -16,7 +16,7 @@ use sqlparser::tokenizer::Token;
 
 use super::quote::is_reserved;
 use super::words::{identifier, needs, takes, unexpected, word_of};
-use super::{merge, near, objects, syntax_error};
+use super::{materialized, merge, near, objects, syntax_error};
 use crate::error::{Result, SqlError, SqlState};
 
 /// First words of statements that other databases have.
@@ -87,6 +87,7 @@ pub(super) fn statement(parser: &mut Parser<'_>, text: &str) -> Result<Statement
     let read: fn(&mut Parser<'_>, &str) -> Result<Statement> = match word.as_str() {
         "abort" => abort,
         "checkpoint" => checkpoint,
+        "create" if materialized::is_next(parser) => materialized::create,
         "declare" => declare,
         "execute" => execute,
         "explain" => explain,

@@ -24,6 +24,7 @@ use osier::ids::TableId;
 
 use crate::catalog::relation::Relation;
 use crate::catalog::system::SystemRelation;
+use crate::error::{Result, SqlError};
 use crate::expr::Expr;
 use crate::function::{ResolvedAggregate, ResolvedSet};
 
@@ -413,9 +414,16 @@ pub(crate) struct Query {
     pub(crate) waits_not: bool,
     /// Whether it calls functions that take advisory locks, or sleep.
     pub(crate) takes_advisory: bool,
+    /// The error of a materialized view that it reads and that nothing has been put into.
+    pub(crate) unpopulated: Option<SqlError>,
 }
 
 impl Query {
+    /// Refuses to run what reads a materialized view that nothing has been put into.
+    pub(crate) fn need_populated(&self) -> Result<()> {
+        self.unpopulated.clone().map_or(Ok(()), Err)
+    }
+
     /// What expressions are evaluated with that are no part of a query.
     pub(crate) fn none() -> Query {
         Query {
@@ -429,6 +437,7 @@ impl Query {
             locks_rows: false,
             waits_not: false,
             takes_advisory: false,
+            unpopulated: None,
         }
     }
 }

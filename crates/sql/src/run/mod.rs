@@ -11,6 +11,7 @@ pub(crate) mod foreign;
 pub(crate) mod former;
 pub(crate) mod join;
 mod lock;
+pub(crate) mod materialized;
 mod merge;
 pub(crate) mod probe;
 pub(crate) mod scan;

@@ -57,8 +57,13 @@ impl CopyIn {
 /// Refuses to copy the rows of a relation that is no table.
 fn refuse_other(binder: &Binder<'_>, source: &CopySource) -> Result<()> {
     let CopySource::Table { table_name, .. } = source else { return Ok(()) };
-    if binder.find_relation(table_name)?.is_some() {
-        return Ok(());
+    if let Some(relation) = binder.find_relation(table_name)? {
+        if !relation.is_materialized() {
+            return Ok(());
+        }
+        let message = format!("cannot copy from materialized view \"{}\"", relation.name.name);
+        let error = SqlError::new(SqlState::WrongObjectType, message);
+        return Err(error.with_hint("Try the COPY (SELECT ...) TO variant."));
     }
     if binder.find_view(table_name)?.is_some() {
         let message = format!("cannot copy from view \"{table_name}\"");
@@ -119,7 +124,12 @@ impl Core {
         };
         let names = CatalogNames::new(&self.sql, transaction);
         let binder = Binder::new(&names, &self.settings, &[]);
-        if binder.find_relation(table_name)?.is_none() && binder.find_view(table_name)?.is_some() {
+        let found = binder.find_relation(table_name)?;
+        if let Some(relation) = found.as_ref().filter(|relation| relation.is_materialized()) {
+            let message = format!("cannot copy to materialized view \"{}\"", relation.name.name);
+            return Err(SqlError::new(SqlState::WrongObjectType, message));
+        }
+        if found.is_none() && binder.find_view(table_name)?.is_some() {
             let message = format!("cannot copy to view \"{table_name}\"");
             return Err(SqlError::new(SqlState::WrongObjectType, message)
                 .with_hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger."));

@@ -62,6 +62,9 @@ pub(super) fn task(binder: &Binder<'_>, statement: &ast::Statement) -> Result<(E
             Some(query) => query_of(binder, &ast::Statement::Query(query))?.0,
             None => return Err(SqlError::unsupported("EXPLAIN of this DECLARE")),
         },
+        ast::Statement::CreateView(create) if create.materialized && !options.analyzes => {
+            query_of(binder, &ast::Statement::Query(create.query.clone()))?.0
+        }
         ast::Statement::CreateTable(create) if create.query.is_some() && !options.analyzes => {
             let Some(query) = create.query.clone() else { unreachable!("it was looked at above") };
             query_of(binder, &ast::Statement::Query(query))?.0
@@ -70,8 +73,7 @@ pub(super) fn task(binder: &Binder<'_>, statement: &ast::Statement) -> Result<(E
             let text = other.to_string();
             let word = text.split_whitespace().next().unwrap_or_default();
             let message = format!("syntax error at or near \"{word}\"");
-            let hint =
-                "EXPLAIN takes SELECT, VALUES, INSERT, UPDATE, DELETE, MERGE, DECLARE, CREATE TABLE AS and EXECUTE.";
+            let hint = "EXPLAIN takes SELECT, VALUES, INSERT, UPDATE, DELETE, MERGE, DECLARE, CREATE TABLE AS, CREATE MATERIALIZED VIEW and EXECUTE.";
             return Err(SqlError::new(SqlState::SyntaxError, message).with_hint(hint));
         }
     };
@@ -212,6 +214,7 @@ impl Core {
 
     /// Runs a plan, and returns what its operators did.
     fn watched(&self, transaction: &Transaction<'_>, query: &Query, parameters: &[Datum]) -> Result<Probe> {
+        query.need_populated()?;
         let environment =
             Environment { core: self, store: transaction, statement_start_us: now_us(), seen: Seen::default() };
         let limits = Limits { canceller: &self.canceller, bytes_max: self.settings.work_bytes_max };

@@ -15,6 +15,7 @@ mod cursor;
 mod deferred;
 mod environment;
 mod explain;
+mod materialized;
 mod notify;
 mod open;
 mod prepared;

@@ -465,6 +465,7 @@ impl Core {
         parameters: &[Datum],
         act: impl FnOnce(&Context<'_>) -> Result<T>,
     ) -> Result<T> {
+        query.need_populated()?;
         let environment =
             Environment { core: self, store: transaction, statement_start_us: now_us(), seen: Seen::default() };
         let limits = Limits { canceller: &self.canceller, bytes_max: self.settings.work_bytes_max };
@@ -599,6 +600,10 @@ impl Core {
         self.follow_definition(transaction, defined.tag)?;
         self.is_stale = true;
         self.notices.extend(defined.notices);
+        if let Some(fill) = &defined.fill {
+            let count = self.fill(transaction, fill)?;
+            return Ok(Done::tagged(if fill.counts { format!("SELECT {count}") } else { defined.tag.to_owned() }));
+        }
         let Some(then) = defined.then else { return Ok(Done::tagged(defined.tag)) };
         let parsed = Parsed(Some(Arc::new(then)));
         let prepared = Prepared::new(&self.sql, transaction, &parsed, &[], &self.settings)?;

@@ -119,7 +119,12 @@ impl Core {
         let (_, objects) = self.sql.objects(transaction)?;
         for target in &lock.tables {
             let (object, owner) = match (binder.find_relation(&target.name)?, binder.find_view(&target.name)?) {
-                (Some(relation), _) => (Object::Table(relation.name.clone()), relation.notes.owner.clone()),
+                (Some(relation), _) if relation.is_materialized() => {
+                    let message = format!("cannot lock relation \"{}\"", relation.name.name);
+                    return Err(SqlError::new(SqlState::WrongObjectType, message)
+                        .with_detail("This operation is not supported for materialized views."));
+                }
+                (Some(relation), _) => (relation.object(), relation.notes.owner.clone()),
                 (None, Some((name, view))) => (Object::View(name), view.owner.clone()),
                 (None, None) => return Err(crate::bind::undefined_table(&target.name)),
             };

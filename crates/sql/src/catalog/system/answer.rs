@@ -153,12 +153,13 @@ fn others(
         | "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns" => Null,
         "pg_relation_is_publishable" => match catalog.snapshot()?.object(number) {
-            Some(found) => Bool(matches!(found, Object::Table(_))),
+            Some(Object::Table(at)) => Bool(is_changed(catalog, at)?),
+            Some(_) => Bool(false),
             None => object::class_name(catalog, number)?.map_or(Null, |_| Bool(false)),
         },
         // Inserts, updates and deletes are the bits 3, 2 and 4.
         "pg_relation_is_updatable" => Int(match catalog.snapshot()?.object(number) {
-            Some(Object::Table(_)) => 28,
+            Some(Object::Table(at)) if is_changed(catalog, at)? => 28,
             Some(Object::View(at)) => {
                 match &view::written_columns(catalog.snapshot()?, &catalog.snapshot()?.views[at])[..] {
                     [] => 0,
@@ -168,7 +169,7 @@ fn others(
             _ => 0,
         }),
         "pg_column_is_updatable" => match catalog.snapshot()?.object(number) {
-            Some(Object::Table(_)) => Bool(true),
+            Some(Object::Table(at)) => Bool(is_changed(catalog, at)?),
             Some(Object::View(at)) => {
                 let snapshot = catalog.snapshot()?;
                 let written = view::written_columns(snapshot, &snapshot.views[at]);
@@ -195,6 +196,11 @@ fn others(
         }
         _ => return Ok(None),
     }))
+}
+
+/// Whether statements change a table, as they do unless it is a materialized view.
+fn is_changed(catalog: &Catalog<'_>, at: usize) -> Result<bool> {
+    Ok(!catalog.snapshot()?.tables[at].relation.is_materialized())
 }
 
 /// What the engine calls the sequence with a number.

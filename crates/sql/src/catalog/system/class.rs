@@ -35,20 +35,22 @@ struct Class<'c> {
     checks: usize,
     has_triggers: bool,
     has_rules: bool,
+    /// Whether it can be read.
+    is_populated: bool,
     acl: Datum,
     options: Datum,
 }
 
 impl Class<'_> {
     fn row(&self) -> Row {
-        let is_stored = matches!(self.kind, "r" | "i" | "S");
+        let is_stored = matches!(self.kind, "r" | "m" | "i" | "S");
         let (zero, no) = (|| Int(0), || Bool(false));
         vec![
             oid(self.oid),
             text(self.name),
             oid(self.namespace),
             // Nothing lists the types of rows, but tools take a relation without one for none.
-            oid(if matches!(self.kind, "r" | "v") { self.oid } else { 0 }),
+            oid(if matches!(self.kind, "r" | "v" | "m") { self.oid } else { 0 }),
             zero(),
             oid(self.owner),
             oid(self.method),
@@ -69,8 +71,8 @@ impl Class<'_> {
             no(),
             no(),
             no(),
-            Bool(true),
-            text(if self.kind == "r" { "d" } else { "n" }),
+            Bool(self.is_populated),
+            text(if matches!(self.kind, "r" | "m") { "d" } else { "n" }),
             no(),
             zero(),
             zero(),
@@ -142,6 +144,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             checks: 0,
             has_triggers: false,
             has_rules: false,
+            is_populated: true,
             acl: acl::list(catalog, &Rights::Sequence(sequence.listed.name.clone()), None)?,
             options: Null,
         };
@@ -162,6 +165,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             checks: 0,
             has_triggers: false,
             has_rules: true,
+            is_populated: true,
             acl: acl::list(catalog, &Rights::View(view.name.clone()), None)?,
             options: view::options(view),
         };
@@ -182,6 +186,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             checks: 0,
             has_triggers: false,
             has_rules: system.is_view(),
+            is_populated: true,
             acl: Null,
             options: Null,
         };
@@ -203,7 +208,7 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             namespace,
             is_temporary: relation.is_temporary(),
             owner,
-            kind: "r",
+            kind: if relation.is_materialized() { "m" } else { "r" },
             method: HEAP,
             has_index: !table.indexes.is_empty(),
             columns: relation.visible(),
@@ -211,8 +216,9 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             checks: table.checks.len(),
             // PostgreSQL keeps foreign keys by triggers, and tools look for keys only where there are some.
             has_triggers: !relation.notes.foreign_keys.is_empty() || !relation.notes.referenced_by.is_empty(),
-            has_rules: false,
-            acl: acl::list(catalog, &Rights::Table(name.clone()), None)?,
+            has_rules: table.view.is_some(),
+            is_populated: relation.need_populated().is_ok(),
+            acl: acl::list(catalog, &relation.object(), None)?,
             options: Null,
         };
         rows.push(class.row());
@@ -232,6 +238,7 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             checks: 0,
             has_triggers: false,
             has_rules: false,
+            is_populated: true,
             acl: Null,
             options: Null,
         };

@@ -145,8 +145,8 @@ pub(crate) fn foreign_key_to(table: &str, key: &ForeignKeyNote) -> String {
 /// `pg_get_viewdef`: the query of a view as it was written.
 pub(super) fn view(catalog: &Catalog<'_>, number: u32) -> Result<Datum> {
     let snapshot = catalog.snapshot()?;
-    if let Some(Object::View(at)) = snapshot.object(number) {
-        return Ok(text(super::view::definition(catalog, &snapshot.views[at])?));
+    if let Some(found) = snapshot.queries().find(|view| view.oid == number) {
+        return Ok(text(super::view::definition(catalog, found.entry)?));
     }
     Ok(match relation::of_oid(number).map(|system| system.kind) {
         Some(Kind::View(query)) => text(format!(" {query};")),

@@ -52,6 +52,7 @@ fn class(catalog: &Catalog<'_>, number: u32, column: i64) -> Result<Option<Strin
     let system = relation::of_oid(number);
     let kind = match (system.map(relation::SystemRelation::is_view), snapshot.object(number)) {
         (Some(true), _) | (None, Some(Object::View(_))) => "view",
+        (None, Some(Object::Table(at))) => snapshot.tables[at].relation.object().kind(),
         (None, Some(Object::Index(..))) => "index",
         (None, Some(Object::Sequence(_))) => "sequence",
         _ => "table",

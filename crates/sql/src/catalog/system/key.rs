@@ -218,9 +218,9 @@ pub(super) fn dependencies(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
             rows.push(row((PG_ATTRDEF, table.defaults[column]), (PG_CLASS, sequence.oid, 0), "n"));
         }
     }
-    for view in &snapshot.views {
+    for view in snapshot.queries() {
         rows.push(row((PG_REWRITE, view.rule), (PG_CLASS, view.oid, 0), "i"));
-        rows.extend((1..=view.columns.len()).map(|at| row((PG_REWRITE, view.rule), (PG_CLASS, view.oid, at), "n")));
+        rows.extend((1..=view.columns).map(|at| row((PG_REWRITE, view.rule), (PG_CLASS, view.oid, at), "n")));
         for reference in &view.entry.tables {
             let name = Name::new(&reference.schema, &reference.name);
             let Some(number) = snapshot.oid_of(&name) else { continue };

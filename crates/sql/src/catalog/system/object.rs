@@ -72,7 +72,7 @@ impl<'w> Scope<'w> {
                     | Object::ForeignKey(at, _)
                     | Object::Default(at, _),
                 ) => vec![at],
-                Some(Object::Sequence(_) | Object::View(_) | Object::Rule(_)) | None => Vec::new(),
+                Some(Object::Sequence(_) | Object::View(_) | Object::Rule) | None => Vec::new(),
             },
         })
     }

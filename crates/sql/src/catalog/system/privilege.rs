@@ -198,8 +198,8 @@ fn relation(catalog: &Catalog<'_>, number: u32, column: Option<&Datum>) -> Resul
             let relation = &snapshot.tables[at].relation;
             let visible = relation.columns[..relation.visible()].iter();
             let columns: Vec<String> = visible.map(|column| column.name.clone()).collect();
-            let (name, owner) = (relation.name.clone(), relation.notes.owner.clone());
-            named(&columns, &name.name)?.map(|column| About::Thing(Thing::Table(name), owner, column))
+            let (name, owner) = (&relation.name, relation.notes.owner.clone());
+            named(&columns, &name.name)?.map(|column| About::Thing(relation.object(), owner, column))
         }
         Some(Object::View(at)) => {
             let view = &snapshot.views[at];

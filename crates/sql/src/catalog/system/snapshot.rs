@@ -43,6 +43,19 @@ pub(super) struct TableObject {
     pub(super) foreign_keys: Vec<u32>,
     /// Of the defaults, by column.
     pub(super) defaults: Vec<u32>,
+    /// Of a materialized view: its query, and the number of the rule that shows it.
+    pub(super) view: Option<(Arc<ViewEntry>, u32)>,
+}
+
+/// The query of a view, or of a materialized one.
+pub(super) struct Queried<'s> {
+    /// The number of the view.
+    pub(super) oid: u32,
+    /// The number of the rule that shows the query.
+    pub(super) rule: u32,
+    pub(super) entry: &'s ViewEntry,
+    /// How many columns the view has.
+    pub(super) columns: usize,
 }
 
 /// An index; the primary key is the first one.
@@ -92,7 +105,7 @@ pub(super) enum Object {
     Sequence(usize),
     View(usize),
     /// The rule that shows the query of a view.
-    Rule(usize),
+    Rule,
 }
 
 /// What an object is, for its number.
@@ -132,7 +145,8 @@ impl Snapshot {
             let relation = catalog.sql.relation(&table)?;
             let oid = relation.oid();
             let (indexes, checks, foreign_keys, defaults) = Default::default();
-            snapshot.tables.push(TableObject { relation, oid, indexes, checks, foreign_keys, defaults });
+            let view = None;
+            snapshot.tables.push(TableObject { relation, oid, indexes, checks, foreign_keys, defaults, view });
         }
         snapshot.tables.sort_by_key(|table| table.oid);
         for at in 0..snapshot.tables.len() {
@@ -239,13 +253,33 @@ impl Snapshot {
         for (at, (name, entry)) in all.into_iter().enumerate() {
             let number = entry.number.to_string();
             let oid = self.take(derived_oid(Sort::View, 0, &number), Object::View(at));
-            let rule = self.take(derived_oid(Sort::Rule, 0, &number), Object::Rule(at));
+            let rule = self.take(derived_oid(Sort::Rule, 0, &number), Object::Rule);
             self.names.insert(name.clone(), oid);
             let columns = entry.columns.iter().map(|column| beside.read_type(&column.ty));
             let columns = columns.collect::<Result<_>>()?;
             self.views.push(ViewObject { oid, rule, name, entry, columns });
         }
+        for at in 0..self.tables.len() {
+            let relation = self.tables[at].relation.clone();
+            if let Some(entry) = beside.materialized.get(&relation.name).filter(|_| relation.is_materialized()) {
+                let number = derived_oid(Sort::Rule, 0, &entry.number.to_string());
+                self.tables[at].view = Some((entry.clone(), self.take(number, Object::Rule)));
+            }
+        }
         Ok(())
+    }
+
+    /// The queries of all views, and of materialized ones.
+    pub(super) fn queries(&self) -> impl Iterator<Item = Queried<'_>> {
+        let views = self.views.iter().map(|view| {
+            let ViewObject { oid, rule, ref entry, ref columns, .. } = *view;
+            Queried { oid, rule, entry, columns: columns.len() }
+        });
+        let materialized = self.tables.iter().filter_map(|table| {
+            let (entry, rule) = table.view.as_ref()?;
+            Some(Queried { oid: table.oid, rule: *rule, entry, columns: table.relation.visible() })
+        });
+        views.chain(materialized)
     }
 
     /// What a number means.
@@ -268,7 +302,7 @@ impl Snapshot {
             }
             Object::Sequence(at) => self.sequences[at].listed.name.clone(),
             Object::View(at) => self.views[at].name.clone(),
-            Object::Key(..) | Object::Check(..) | Object::ForeignKey(..) | Object::Default(..) | Object::Rule(_) => {
+            Object::Key(..) | Object::Check(..) | Object::ForeignKey(..) | Object::Default(..) | Object::Rule => {
                 return None;
             }
         })

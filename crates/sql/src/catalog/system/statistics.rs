@@ -4,7 +4,7 @@
 
 use super::{Catalog, array, text};
 use crate::catalog::relation::{Column, Relation};
-use crate::catalog::rights::{Object, Rights};
+use crate::catalog::rights::Rights;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Float, Int, Null};
 use crate::error::Result;
@@ -22,7 +22,7 @@ pub(super) fn columns(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
     for table in &snapshot.tables {
         let relation = &table.relation;
         let Some(statistics) = catalog.sql.statistics().known(relation) else { continue };
-        let object = Object::Table(relation.name.clone());
+        let object = relation.object();
         for (column, known) in relation.columns[..relation.visible()].iter().zip(&statistics.columns) {
             let rights = snapshot.beside.rights(catalog.user, &object, &relation.notes.owner, Some(&column.name));
             if catalog.settings.is_superuser() || rights.has(Rights::SELECT) {

@@ -3,11 +3,11 @@
 use sqlparser::ast::{self, SelectItem, TableFactor};
 
 use super::object::qualified;
-use super::snapshot::{Object, Snapshot, ViewObject};
+use super::snapshot::{Object, Queried, Snapshot, ViewObject};
 use super::{Catalog, oid, text};
 use crate::bind::view::updatable;
 use crate::catalog::name::Name;
-use crate::catalog::objects::CheckOption;
+use crate::catalog::objects::{CheckOption, ViewEntry};
 use crate::datum::Datum::{self, Bool, Null};
 use crate::error::Result;
 use crate::parse;
@@ -15,7 +15,7 @@ use crate::run::Row;
 
 /// `pg_rewrite`: the rule of each view that shows its query.
 pub(super) fn rules(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
-    let row = |view: &ViewObject| {
+    let row = |view: Queried<'_>| {
         vec![
             oid(view.rule),
             text("_RETURN"),
@@ -27,17 +27,17 @@ pub(super) fn rules(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
             text(&view.entry.query),
         ]
     };
-    Ok(catalog.snapshot()?.views.iter().map(row).collect())
+    Ok(catalog.snapshot()?.queries().map(row).collect())
 }
 
 /// The query of a view, with what its tables are called now.
-pub(super) fn definition(catalog: &Catalog<'_>, view: &ViewObject) -> Result<String> {
+pub(super) fn definition(catalog: &Catalog<'_>, view: &ViewEntry) -> Result<String> {
     let snapshot = catalog.snapshot()?;
     let shown = |name: &Name| match snapshot.oid_of(name).map(|number| qualified(catalog, number, name)) {
         Some(Ok(shown)) => shown,
         _ => parse::sequence::quoted(&name.schema, &name.name),
     };
-    Ok(format!(" {};", view.entry.definition(&shown)))
+    Ok(format!(" {};", view.definition(&shown)))
 }
 
 /// What was said of a view beside its query.
@@ -70,7 +70,7 @@ fn found(snapshot: &Snapshot, view: &ViewObject, depth: usize) -> Option<Vec<boo
     let reference = view.entry.tables.iter().find(|reference| reference.text == parts)?;
     let below = Name::new(&reference.schema, &reference.name);
     let below: Vec<(String, bool)> = match snapshot.object(snapshot.oid_of(&below)?)? {
-        Object::Table(at) => {
+        Object::Table(at) if snapshot.tables[at].view.is_none() => {
             let relation = &snapshot.tables[at].relation;
             relation.columns[..relation.visible()].iter().map(|column| (column.name.clone(), true)).collect()
         }
