@@ -447,6 +447,58 @@ fn a_dump_of_postgresql_is_imported() {
     assert_eq!(shown, "app.other|public.child_id_seq\n");
 }
 
+/// What `pg_dump` 15.18 wrote of materialized views, one of which reads another one and one of which has no rows.
+const MATERIALIZED: &str = r#"
+CREATE TABLE public.t (
+    a integer NOT NULL,
+    b text
+);
+CREATE MATERIALIZED VIEW public.m AS
+ SELECT t.a AS k,
+    t.b AS l
+   FROM public.t
+  WITH NO DATA;
+ALTER TABLE public.m OWNER TO osier;
+COMMENT ON MATERIALIZED VIEW public.m IS 'mat';
+CREATE VIEW public.v AS
+ SELECT m.k
+   FROM public.m;
+CREATE MATERIALIZED VIEW public.a AS
+ SELECT v.k
+   FROM public.v
+  WITH NO DATA;
+ALTER TABLE public.a OWNER TO osier;
+CREATE MATERIALIZED VIEW public.e AS
+ SELECT a.k
+   FROM public.a
+  WITH NO DATA;
+COPY public.t (a, b) FROM stdin;
+1	x
+2	y
+\.
+CREATE UNIQUE INDEX mu ON public.m USING btree (k);
+COMMENT ON INDEX public.mu IS 'ix';
+GRANT SELECT ON TABLE public.m TO PUBLIC;
+REFRESH MATERIALIZED VIEW public.m;
+REFRESH MATERIALIZED VIEW public.a;
+"#;
+
+#[test]
+fn materialized_views_are_imported_and_dumped() {
+    let directory = Directory::new();
+    std::fs::write(directory.join("theirs.sql"), MATERIALIZED).unwrap();
+    prints(&directory, &["import", "theirs.sql", "--dir", "db"]);
+    let first = prints(&directory, &["dump", "--dir", "db"]);
+    std::fs::write(directory.join("first.sql"), &first).unwrap();
+    prints(&directory, &["import", "first.sql", "--dir", "again"]);
+    assert_eq!(prints(&directory, &["dump", "--dir", "again"]), first);
+    let rows = "SELECT m.l, relispopulated FROM a JOIN m USING (k), pg_class WHERE relname = 'e' ORDER BY k";
+    let shown = prints(&directory, &["shell", "--dir", "again", "-A", "-t", "-q", "-c", rows]);
+    assert_eq!(shown, "x|f\ny|f\n");
+    let definitions = prints(&directory, &["dump", "--dir", "db", "--schema-only"]);
+    assert!(!definitions.contains("REFRESH"), "{definitions}");
+}
+
 #[test]
 fn a_restricted_script_runs_no_command_with_a_backslash() {
     let directory = Directory::new();

@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 23] = [
+const FILES: [&str; 24] = [
     "queries",
     "expressions",
     "functions",
@@ -20,6 +20,7 @@ const FILES: [&str; 23] = [
     "catalog",
     "foreign_keys",
     "views",
+    "materialized",
     "generated",
     "indexes",
     "kept",

@@ -205,7 +205,7 @@ fn rights_are_not_got_around() {
     first.expect("SELECT * FROM s.peek", &["secret"]);
     first.run("ALTER ROLE ann PASSWORD 'x'; ALTER ROLE ann PASSWORD NULL");
     assert_eq!(first.error("ALTER ROLE ann PASSWORD 'md55f4dcc3b5aa765d61d8327deb882cf99'").code(), "0A000");
-    for refused in ["CREATE MATERIALIZED VIEW m AS SELECT 1", "REASSIGN OWNED BY ann TO bob", "DROP OWNED BY ann"] {
+    for refused in ["REASSIGN OWNED BY ann TO bob", "DROP OWNED BY ann"] {
         assert_eq!(first.error(refused).code(), "0A000", "{refused}");
     }
 }

@@ -400,6 +400,11 @@ fn views_are_what_postgresql_makes_of_them() {
 }
 
 #[test]
+fn materialized_views_have_the_rows_of_their_queries() {
+    suite("materialized.sql");
+}
+
+#[test]
 fn schemas_hold_what_postgresql_puts_there() {
     suite("schemas.sql");
 }

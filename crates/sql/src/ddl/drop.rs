@@ -301,7 +301,11 @@ impl Definer<'_, '_> {
         let mut relations: Vec<Arc<Relation>> = Vec::new();
         for target in &truncate.table_names {
             let found = self.find(&target.name)?;
-            let Some(relation) = found.filter(|relation| !relation.is_materialized()) else {
+            if let Some(relation) = found.as_ref().filter(|relation| relation.is_materialized()) {
+                let message = format!("\"{}\" is not a table", relation.name.name);
+                return Err(SqlError::new(SqlState::WrongObjectType, message));
+            }
+            let Some(relation) = found else {
                 self.refuse_other_kind(&target.name, Taken::Table)?;
                 return Err(undefined_table(&target.name));
             };

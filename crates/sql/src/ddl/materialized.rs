@@ -24,6 +24,7 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 use crate::parse::materialized::{Refresh, is_without_data};
 use crate::parse::objects::{Change, Kind as Altered};
+use crate::parse::rewrite::{IdentityChange, identity_change};
 use crate::types::{Declared, Type};
 
 const CREATED: &str = "CREATE MATERIALIZED VIEW";
@@ -201,6 +202,7 @@ impl Definer<'_, '_> {
     /// Gives a column of a materialized view another name.
     pub(super) fn rename_materialized_column(&self, relation: &Relation, old: &str, new: &str) -> Result<()> {
         let mut blueprint = Blueprint::of(relation);
+        blueprint.column_mut(old)?;
         rename_column(&mut blueprint, old, new)?;
         self.column_renamed(&relation.name, old, new)?;
         self.change_materialized(&relation.name, |entry| {
@@ -266,9 +268,14 @@ fn action(operation: &AlterTableOperation) -> Option<&'static str> {
         AlterTableOperation::DropConstraint { .. } => "DROP CONSTRAINT",
         AlterTableOperation::ValidateConstraint { .. } => "VALIDATE CONSTRAINT",
         AlterTableOperation::AlterColumn { op, .. } => match op {
-            AlterColumnOperation::SetDefault { .. } | AlterColumnOperation::DropDefault => {
-                "ALTER COLUMN ... SET DEFAULT"
-            }
+            AlterColumnOperation::SetDefault { value } => match identity_change(value) {
+                None => "ALTER COLUMN ... SET DEFAULT",
+                Some(IdentityChange::Add { .. }) => "ALTER COLUMN ... ADD IDENTITY",
+                Some(IdentityChange::Set { .. }) => "ALTER COLUMN ... SET IDENTITY",
+                Some(IdentityChange::Drop { .. }) => "ALTER COLUMN ... DROP IDENTITY",
+                Some(IdentityChange::DropExpression { .. }) => "ALTER COLUMN ... DROP EXPRESSION",
+            },
+            AlterColumnOperation::DropDefault => "ALTER COLUMN ... SET DEFAULT",
             AlterColumnOperation::SetNotNull => "ALTER COLUMN ... SET NOT NULL",
             AlterColumnOperation::DropNotNull => "ALTER COLUMN ... DROP NOT NULL",
             AlterColumnOperation::SetDataType { .. } => "ALTER COLUMN ... SET DATA TYPE",

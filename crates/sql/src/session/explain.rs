@@ -14,6 +14,8 @@ use crate::catalog::system::Seen;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::explain::{self, Options, Report};
+use crate::parse;
+use crate::parse::objects::Own;
 use crate::plan::Query;
 use crate::plan::estimate::Estimator;
 use crate::run::context::Limits;
@@ -69,8 +71,12 @@ pub(super) fn task(binder: &Binder<'_>, statement: &ast::Statement) -> Result<(E
             let Some(query) = create.query.clone() else { unreachable!("it was looked at above") };
             query_of(binder, &ast::Statement::Query(query))?.0
         }
+        other if matches!(parse::objects::carried(other), Some(Own::Refresh(_))) => {
+            return Err(SqlError::unsupported("EXPLAIN REFRESH MATERIALIZED VIEW")
+                .with_hint("Explain the query of the view, which pg_get_viewdef() shows."));
+        }
         other => {
-            let text = other.to_string();
+            let text = parse::own::text(other);
             let word = text.split_whitespace().next().unwrap_or_default();
             let message = format!("syntax error at or near \"{word}\"");
             let hint = "EXPLAIN takes SELECT, VALUES, INSERT, UPDATE, DELETE, MERGE, DECLARE, CREATE TABLE AS, CREATE MATERIALIZED VIEW and EXECUTE.";

@@ -635,3 +635,82 @@ EXECUTE zz_merge;
 DEALLOCATE zz_merge;
 DROP TABLE mt, ms;
 DROP ROLE zz_merger;
+
+-- Materialized views: their query runs with the rights of the owner.
+CREATE ROLE zz_mat_owner;
+CREATE ROLE zz_mat_reader;
+GRANT CREATE, USAGE ON SCHEMA public TO zz_mat_owner;
+GRANT USAGE ON SCHEMA public TO zz_mat_reader;
+CREATE TABLE mat_t (a int, b text);
+INSERT INTO mat_t VALUES (1, 'x'), (2, 'y');
+SET ROLE zz_mat_owner;
+CREATE MATERIALIZED VIEW mat_v AS SELECT a, b, current_user AS u FROM mat_t;
+--! 42501
+CREATE MATERIALIZED VIEW mat_v AS SELECT a, b, current_user AS u FROM mat_t WITH NO DATA;
+REFRESH MATERIALIZED VIEW mat_v;
+--! 42501
+RESET ROLE;
+REFRESH MATERIALIZED VIEW mat_v;
+--! 42501
+GRANT SELECT ON mat_t TO zz_mat_owner;
+REFRESH MATERIALIZED VIEW mat_v;
+SELECT current_user, u, count(*) FROM mat_v GROUP BY u;
+--> osier|zz_mat_owner|2
+SET ROLE zz_mat_reader;
+SELECT * FROM mat_v;
+--! 42501
+REFRESH MATERIALIZED VIEW mat_v;
+--! 42501
+DROP MATERIALIZED VIEW mat_v;
+--! 42501
+ALTER MATERIALIZED VIEW mat_v RENAME TO q;
+--! 42501
+ALTER MATERIALIZED VIEW mat_v RENAME COLUMN a TO q;
+--! 42501
+CREATE INDEX ON mat_v (a);
+--! 42501
+COMMENT ON MATERIALIZED VIEW mat_v IS 'x';
+--! 42501
+RESET ROLE;
+GRANT SELECT (a) ON mat_v TO zz_mat_reader;
+SET ROLE zz_mat_reader;
+SELECT a FROM mat_v ORDER BY a;
+--> 1
+--> 2
+SELECT b FROM mat_v;
+--! 42501
+RESET ROLE;
+GRANT SELECT ON TABLE mat_v TO zz_mat_reader;
+GRANT INSERT ON mat_v TO zz_mat_reader;
+SET ROLE zz_mat_reader;
+SELECT count(*) FROM mat_v;
+--> 2
+INSERT INTO mat_v VALUES (1);
+--! 42809
+SELECT has_table_privilege('mat_v', 'select'), has_table_privilege('zz_mat_owner', 'mat_v', 'update'), has_column_privilege('mat_v', 'b', 'update');
+--> t|t|f
+RESET ROLE;
+REVOKE ALL ON mat_v FROM zz_mat_reader;
+REVOKE SELECT (a) ON mat_v FROM zz_mat_reader;
+SELECT has_any_column_privilege('zz_mat_reader', 'mat_v', 'select');
+--> f
+ALTER MATERIALIZED VIEW mat_v OWNER TO zz_mat_reader;
+REFRESH MATERIALIZED VIEW mat_v;
+--! 42501
+GRANT SELECT ON mat_t TO zz_mat_reader;
+REFRESH MATERIALIZED VIEW mat_v;
+SELECT DISTINCT u FROM mat_v;
+--> zz_mat_reader
+DROP ROLE zz_mat_reader;
+--! 2BP01
+ALTER ROLE zz_mat_reader RENAME TO zz_mat_reader2;
+SELECT matviewowner FROM pg_matviews WHERE matviewname = 'mat_v';
+--> zz_mat_reader2
+REFRESH MATERIALIZED VIEW mat_v;
+SELECT DISTINCT u FROM mat_v;
+--> zz_mat_reader2
+DROP TABLE mat_t CASCADE;
+SELECT count(*) FROM pg_matviews WHERE matviewname = 'mat_v';
+--> 0
+REVOKE ALL ON SCHEMA public FROM zz_mat_owner, zz_mat_reader2;
+DROP ROLE zz_mat_owner, zz_mat_reader2;
