@@ -12,6 +12,9 @@ use crate::catalog::temporary::has_number;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 
+/// The tables and the views that name a sequence.
+type Users = (Vec<Arc<Relation>>, Vec<(Kind, Name)>);
+
 /// Whether a text that the catalog keeps names a sequence.
 fn names(text: &str, sequence: &Name) -> Result<bool> {
     let found = RefCell::new(false);
@@ -56,7 +59,7 @@ impl Definer<'_, '_> {
     }
 
     /// The tables that name a sequence in a default, but for some, and the views that do.
-    fn users_of_sequence(&self, sequence: &Name, but: &[Name]) -> Result<(Vec<Arc<Relation>>, Vec<(Kind, Name)>)> {
+    fn users_of_sequence(&self, sequence: &Name, but: &[Name]) -> Result<Users> {
         let mut tables = Vec::new();
         for engine in self.tables_about(&sequence.schema)? {
             let name = Name::of_engine(&engine);
