@@ -86,17 +86,7 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     for table in &tables {
         add(BEFORE, &table.name, table_definition(table, &owned));
     }
-    // A default may name the sequence of a column that is made later, also in a circle.
-    for table in &tables {
-        for (at, column) in table.columns.iter().enumerate().take(table.visible()) {
-            if let Some(default) = owned.late_default(table, at) {
-                let (table_name, column) = (shown(&table.name), quoted(&column.name));
-                let text = format!("ALTER TABLE {table_name} ALTER COLUMN {column} SET DEFAULT {default};");
-                add(BEFORE, &table.name, text);
-            }
-        }
-    }
-
+    made.extend(late_defaults(&tables, &owned));
     made.extend(indexes(&tables, true, BEFORE));
     let mut add = |section, name: &Name, text: String| {
         made.push(Definition { section, name: shown(name), text });
@@ -130,6 +120,21 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     made.extend(owned.links(&tables));
     made.extend(objects::refreshes(&beside, &materialized));
     Ok(made)
+}
+
+/// Defaults that name the sequence of a column that is made later, also in a circle.
+fn late_defaults(tables: &[std::sync::Arc<Relation>], owned: &OwnedSequences) -> Vec<Definition> {
+    let mut made = Vec::new();
+    for table in tables {
+        for (at, column) in table.columns.iter().enumerate().take(table.visible()) {
+            if let Some(default) = owned.late_default(table, at) {
+                let (name, column) = (shown(&table.name), quoted(&column.name));
+                let text = format!("ALTER TABLE {name} ALTER COLUMN {column} SET DEFAULT {default};");
+                made.push(Definition { section: BEFORE, name, text });
+            }
+        }
+    }
+    made
 }
 
 /// The keys of an index, and its condition.

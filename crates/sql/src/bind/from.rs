@@ -11,6 +11,7 @@ use super::scope::{Level, ScopeColumn};
 use super::using::{Called, Sides};
 use super::{Binder, OutColumn, undefined_table};
 use crate::catalog::name::Name;
+use crate::catalog::relation::Relation;
 use crate::catalog::rights::Rights;
 use crate::catalog::system::{self, Kind, SystemRelation};
 use crate::datum::Datum;
@@ -333,14 +334,8 @@ impl Binder<'_> {
             return self.system_relation(from, relation, alias);
         }
         if let Some(relation) = self.find_relation(name)? {
-            if for_update && relation.is_materialized() {
-                let message = format!("cannot lock rows in materialized view \"{}\"", relation.name.name);
-                return Err(SqlError::new(SqlState::WrongObjectType, message).at_node(name));
-            }
+            self.look_at_materialized(name, &relation, for_update)?;
             self.place_table(name, alias, &relation.name);
-            if let Err(unpopulated) = relation.need_populated() {
-                self.unpopulated.replace(Some(unpopulated));
-            }
             let mut columns = relation_columns(&relation, &table);
             let used = self.use_table(&parts, &relation, &mut columns);
             used.pins_all.set(alias.is_some_and(|alias| !alias.columns.is_empty()));
@@ -380,6 +375,18 @@ impl Binder<'_> {
             return self.sequence(from, (&parts, &found, &owner), alias);
         }
         Err(undefined_table(name))
+    }
+
+    /// Notes that a materialized view is read, if it is one: its rows are locked by nobody, and may not be there yet.
+    fn look_at_materialized(&self, name: &ast::ObjectName, relation: &Relation, is_locked: bool) -> Result<()> {
+        if is_locked && relation.is_materialized() {
+            let message = format!("cannot lock rows in materialized view \"{}\"", relation.name.name);
+            return Err(SqlError::new(SqlState::WrongObjectType, message).at_node(name));
+        }
+        if let Err(unpopulated) = relation.need_populated() {
+            self.unpopulated.replace(Some(unpopulated));
+        }
+        Ok(())
     }
 
     /// The one row of a sequence.

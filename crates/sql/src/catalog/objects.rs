@@ -1,4 +1,5 @@
-//! What SQL keeps beside tables: schemas, views, the queries of materialized ones, owners of sequences, roles' attributes and memberships, and rights.
+//! What SQL keeps beside tables: schemas, views, the queries of materialized ones, owners of sequences, roles' attributes and
+//! memberships, and rights.
 //!
 //! They are rows of one table of the engine, `osier.objects`: a kind, a name and a definition as JSON. So they are logged,
 //! recovered and backed up like any other row, and change with the transaction that changes them.

@@ -1,8 +1,8 @@
 //! What a dump has beside tables and sequences: schemas, views, materialized ones, owners and rights.
 //!
 //! Invariant: views come behind those that they read. Where views read each other in a circle, the first one is made with other
-//! rows before, and again with its own query at the end. Materialized views get their rows behind all else, each behind those that
-//! it reads.
+//! rows before, and again with its own query at the end. Materialized views get their rows behind all else, each behind those
+//! that it reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 

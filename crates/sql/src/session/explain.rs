@@ -79,7 +79,8 @@ pub(super) fn task(binder: &Binder<'_>, statement: &ast::Statement) -> Result<(E
             let text = parse::own::text(other);
             let word = text.split_whitespace().next().unwrap_or_default();
             let message = format!("syntax error at or near \"{word}\"");
-            let hint = "EXPLAIN takes SELECT, VALUES, INSERT, UPDATE, DELETE, MERGE, DECLARE, CREATE TABLE AS, CREATE MATERIALIZED VIEW and EXECUTE.";
+            let hint = "EXPLAIN takes SELECT, VALUES, INSERT, UPDATE, DELETE, MERGE, DECLARE, CREATE TABLE AS, \
+                        CREATE MATERIALIZED VIEW and EXECUTE.";
             return Err(SqlError::new(SqlState::SyntaxError, message).with_hint(hint));
         }
     };

@@ -171,6 +171,11 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
         };
         rows.push(class.row());
     }
+    system_classes(scope, &mut rows);
+    Ok(rows)
+}
+
+fn system_classes(scope: Scope<'_>, rows: &mut Vec<Row>) {
     for system in ALL.iter().filter(|system| scope.has(system.oid, system.name)) {
         let class = Class {
             oid: system.oid,
@@ -192,7 +197,6 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
         };
         rows.push(class.row());
     }
-    Ok(rows)
 }
 
 fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, rows: &mut Vec<Row>) -> Result<()> {
