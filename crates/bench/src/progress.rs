@@ -58,20 +58,22 @@ impl Bar {
 }
 
 fn style(unit: Unit) -> ProgressStyle {
-    let template = match unit {
+    style_of(match unit {
         Unit::Count => "{prefix:>12} [{bar:32}] {human_pos}/{human_len} {msg} {eta:.dim}",
         Unit::Bytes => "{prefix:>12} [{bar:32}] {bytes}/{total_bytes} {binary_bytes_per_sec} {msg} {eta:.dim}",
         Unit::Time => "{prefix:>12} [{bar:32}] {elapsed} {msg}",
-    };
-    ProgressStyle::with_template(template).expect("the templates are constant").progress_chars("=> ")
+    })
 }
 
 /// The style of a bar that says itself what is left.
 fn recovery_style(unit: Unit) -> ProgressStyle {
-    let template = match unit {
+    style_of(match unit {
         Unit::Bytes => "{prefix:>12} [{bar:32}] {bytes}/{total_bytes} {msg}",
         Unit::Count | Unit::Time => "{prefix:>12} [{bar:32}] {human_pos}/{human_len} {msg}",
-    };
+    })
+}
+
+fn style_of(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates are constant").progress_chars("=> ")
 }
 
@@ -98,7 +100,7 @@ pub fn recovery_callback() -> impl Fn(&Progress) + Send + Sync + 'static {
             _ => Unit::Count,
         };
         let shown = &bar.0.0;
-        if !shown.message().starts_with(phase_name(progress.phase)) {
+        if shown.message().split(',').next() != Some(phase_name(progress.phase)) {
             shown.set_style(recovery_style(unit));
         }
         let left = time_left(progress).map_or(String::new(), |left| format!(", {left}"));

@@ -290,6 +290,12 @@ impl Environment {
     pub fn os() -> Environment {
         Environment { disk: Arc::new(OsDisk), clock: Arc::new(OsClock::new()), spawn: Arc::new(OsSpawn) }
     }
+
+    /// The same, with threads that are kept from one task to the next where that is possible ([`Spawn::keeping`]).
+    pub(crate) fn keeping_threads(&self) -> Environment {
+        let spawn = self.spawn.keeping().unwrap_or_else(|| self.spawn.clone());
+        Environment { spawn, ..self.clone() }
+    }
 }
 
 impl std::fmt::Debug for Environment {

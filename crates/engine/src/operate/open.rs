@@ -172,7 +172,7 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
 /// Returns how many participants the epochs have: two for each session, of which one reserves values of sequences, those of a
 /// replay, one for each thread of a checkpoint, and one for opening the catalog or later the checkpointer.
 fn participants(config: &Config) -> usize {
-    2 * config.sessions_max + workers::participants(config) + config.checkpoint_threads + 1
+    2 * config.sessions_max + workers::sessions(workers::count(config)) + config.checkpoint_threads + 1
 }
 
 /// The epochs of a database that nobody uses yet.

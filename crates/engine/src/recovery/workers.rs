@@ -158,10 +158,10 @@ pub(crate) fn count(config: &Config) -> usize {
     config.effective_recovery_threads().max(1)
 }
 
-/// Returns how many participants of epochs replay has at most: for each thread one that runs transactions, one that asks ahead
-/// and one that plans, and two for whoever runs them in order.
-pub(crate) fn participants(config: &Config) -> usize {
-    3 * count(config) + 2
+/// Returns how many sessions a replay by so many threads has at most, each a participant of epochs: for each thread one that runs
+/// transactions, one that asks ahead and one that plans, and two for whoever runs them in order.
+pub(crate) fn sessions(threads: usize) -> usize {
+    3 * threads + 2
 }
 
 /// One thread's part in the epochs of `store`.

@@ -67,6 +67,25 @@ pub(super) struct ColumnPlan {
     pub(super) comment: Option<String>,
 }
 
+impl ColumnPlan {
+    /// A column of which no more is said than its type.
+    pub(super) fn new(name: String, declared: Declared) -> ColumnPlan {
+        ColumnPlan {
+            name,
+            declared,
+            is_nullable: true,
+            default: None,
+            is_generated: false,
+            computed: None,
+            within: None,
+            identity: None,
+            sequence: None,
+            collation: None,
+            comment: None,
+        }
+    }
+}
+
 /// An index that is to be.
 #[derive(Clone, Debug)]
 pub(super) struct IndexPlan {

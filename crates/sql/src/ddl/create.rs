@@ -118,19 +118,7 @@ impl Definer<'_, '_> {
         let name = parse::name(&column.name);
         let serial = serial(&column.data_type);
         let declared = serial.map_or_else(|| self.data_type(&column.data_type), |ty| Ok(ty.into()))?;
-        let mut plan = ColumnPlan {
-            name: name.clone(),
-            declared,
-            is_nullable: true,
-            default: None,
-            is_generated: false,
-            computed: None,
-            within: None,
-            identity: None,
-            sequence: None,
-            collation: None,
-            comment: None,
-        };
+        let mut plan = ColumnPlan::new(name.clone(), declared);
         if serial.is_some() {
             let sequence = self.own_sequence(blueprint, &name, declared.ty, &[])?;
             plan.default = Some(format!("nextval({})", Name::of_engine(&sequence).literal()));
@@ -282,21 +270,7 @@ impl Definer<'_, '_> {
         let binder = Binder::new(&names, self.settings, &[]);
         for column in binder.query(query, None)?.columns {
             let declared = if column.declared.ty == Type::Unknown { Type::Text.into() } else { column.declared };
-            let (is_nullable, comment) = (true, None);
-            let (default, identity, sequence) = (None, None, None);
-            blueprint.add(ColumnPlan {
-                name: column.name,
-                declared,
-                is_nullable,
-                default,
-                is_generated: false,
-                computed: None,
-                within: None,
-                identity,
-                sequence,
-                collation: None,
-                comment,
-            })?;
+            blueprint.add(ColumnPlan::new(column.name, declared))?;
         }
         let name = blueprint.name.clone();
         self.make(&mut blueprint)?;

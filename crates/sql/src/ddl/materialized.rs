@@ -244,19 +244,7 @@ fn column_of(column: &OutColumn, given: Option<&String>) -> Result<ColumnPlan> {
         }
         _ => column.declared,
     };
-    Ok(ColumnPlan {
-        name,
-        declared,
-        is_nullable: true,
-        default: None,
-        is_generated: false,
-        computed: None,
-        within: None,
-        identity: None,
-        sequence: None,
-        collation: None,
-        comment: None,
-    })
+    Ok(ColumnPlan::new(name, declared))
 }
 
 /// What PostgreSQL calls an operation that only tables know.

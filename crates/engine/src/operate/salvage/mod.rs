@@ -80,7 +80,7 @@ pub fn salvage_with(
     }
     let _locks = directory::lock_to_read(damaged)?;
     // One follows what commands have defined.
-    let store = Store::new(Epochs::new(workers::participants(damaged) + 1));
+    let store = Store::new(Epochs::new(workers::sessions(workers::count(damaged)) + 1));
     let mut report = SalvageReport::new(home.clone(), target.dirs[0].clone(), !rows);
     match directory::refuse_unfinished(damaged) {
         // What is there may be read, but the report says that it is not all that there was.

@@ -53,6 +53,7 @@ use super::faults;
 use super::generation_scan::GenerationScan;
 use super::log_scan::LogScan;
 use super::report::ProgressReporter;
+use super::workers;
 use crate::catalog::Catalog;
 use crate::config::{CheckpointKind, ConcurrencyControlKind, Config, Logged, Protocol, RecoveryKind, ReplayKind};
 use crate::directory::manifest::{self, Layout};
@@ -554,9 +555,7 @@ fn shared(
     replayer: &dyn CommandReplayer,
     threads: usize,
 ) -> (Arc<ReplayedStamp>, Arc<Shared>) {
-    // One runs transactions in order and one asks ahead, and so it is in each of the threads that run them at once; as many as
-    // these at most note what calls access.
-    let sessions = 3 * threads as u32 + 2;
+    let sessions = workers::sessions(threads) as u32;
     let stamp = Arc::new(ReplayedStamp::new(sessions));
     let log = CommitLog::replaying(&stamp);
     let shared = Shared::new(unlimited(config, sessions), store.clone(), catalog, log, replayer.registered());

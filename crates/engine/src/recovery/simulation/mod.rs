@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use super::base::Base;
 use super::ordered::{self, Acceptance, Costs, Notes, OrderedLog, Simulated};
-use super::{find_generations, one};
+use super::{find_generations, one, workers};
 use crate::call::{Procedures, Replayer};
 use crate::catalog::Catalog;
 use crate::config::{Config, RecoveryKind, ReplayKind};
@@ -32,8 +32,8 @@ use crate::error::{Error, RecoveryError};
 use crate::table::store::Store;
 pub use report::{ProcedureCost, ReplaySimulation, ReplaySteps, SimulatedReplay};
 
-/// Participants of epochs beside the threads: those of a catalog that is opened, and of who replays in order.
-const PARTICIPANTS: usize = 6;
+/// Participants of epochs beside those of the replay: whoever opens the catalog.
+const CATALOG_PARTICIPANTS: usize = 4;
 
 /// A transaction that takes so many times longer than others of its procedure on average was interrupted.
 const INTERRUPTED_TIMES: u64 = 50;
@@ -146,7 +146,7 @@ impl Replays<'_> {
     ) -> Result<T, Error> {
         let (manifest, home) = (&self.manifest, self.config.dirs[0].as_path());
         let generations = find_generations(&*self.config.environment.disk, home, manifest, NEVER)?;
-        let participants = PARTICIPANTS + 3 * threads;
+        let participants = CATALOG_PARTICIPANTS + workers::sessions(threads);
         let (store, log) = one::prepare(self.config, manifest, Base::of(manifest), generations, participants)?;
         let log = self.expect_calls(log)?;
         let catalog = Catalog::new(&store)?;

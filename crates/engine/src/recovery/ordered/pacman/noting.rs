@@ -242,8 +242,7 @@ impl Noters {
             Ok(Noter { session, memory, round: None, chunks: Vec::new(), spare: Vec::new() })
         };
         let noters = (0..threads).map(|_| noter()).collect::<Result<Vec<_>, Error>>()?;
-        let mut environment = shared.config.environment.clone();
-        environment.spawn = environment.spawn.keeping().unwrap_or(environment.spawn);
+        let environment = shared.config.environment.keeping_threads();
         Ok(Noters { threads, noters, spare: Vec::new(), spent: Duration::ZERO, environment })
     }
 

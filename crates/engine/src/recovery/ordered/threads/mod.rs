@@ -107,8 +107,7 @@ impl<S: Schedule> Threads<S> {
             Ok(Runner::new((index, turns.clone()), shared, sessions, replayer, stamp.clone()))
         };
         let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
-        let mut environment = shared.config.environment.clone();
-        environment.spawn = environment.spawn.keeping().unwrap_or(environment.spawn);
+        let environment = shared.config.environment.keeping_threads();
         Ok(Threads { runners, shared: shared.clone(), stamp: stamp.clone(), environment })
     }
 
