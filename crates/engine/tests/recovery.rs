@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -39,15 +40,42 @@ fn cities(db: &Database) -> Vec<(i64, String)> {
     rows.expect("a scan").0
 }
 
-/// What a kill leaves: the files as they are while the database is open.
+/// What a kill leaves: the files as they are while the database is open. They are copied again where a log has begun another
+/// segment meanwhile: the file that names the newest one would be of a later moment than those beside it, as after no kill.
 fn snapshot(from: &Path, to: &Path) {
+    loop {
+        let before = names(from);
+        copy(from, to);
+        if names(from) == before {
+            return;
+        }
+        fs::remove_dir_all(to).expect("the copy is removed");
+    }
+}
+
+/// The files below a directory.
+fn names(home: &Path) -> BTreeSet<PathBuf> {
+    let (mut names, mut open) = (BTreeSet::new(), vec![home.to_owned()]);
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).expect("a listing") {
+            let entry = entry.expect("an entry");
+            match entry.file_type().expect("a type").is_dir() {
+                true => open.push(entry.path()),
+                false => _ = names.insert(entry.path()),
+            }
+        }
+    }
+    names
+}
+
+fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a directory");
     for entry in fs::read_dir(from).expect("a listing") {
         let entry = entry.expect("an entry");
         let target = to.join(entry.file_name());
         match entry.file_type().expect("a type").is_dir() {
-            true => snapshot(&entry.path(), &target),
-            // A spare file may be renamed meanwhile; nobody reads it.
+            true => copy(&entry.path(), &target),
+            // A spare file may be renamed meanwhile.
             false => drop(fs::copy(entry.path(), target)),
         }
     }
